@@ -1,0 +1,10 @@
+# One interface target for the third-party libraries, linked statically where that is asked for.
+pkg_check_modules(JANSSON REQUIRED jansson)
+add_library(cb_dependencies INTERFACE)
+target_include_directories(cb_dependencies INTERFACE ${JANSSON_INCLUDE_DIRS})
+if(CB_STATIC_DEPS)
+  find_library(CB_JANSSON_ARCHIVE NAMES libjansson.a REQUIRED)
+  target_link_libraries(cb_dependencies INTERFACE ${CB_JANSSON_ARCHIVE})
+else()
+  target_link_libraries(cb_dependencies INTERFACE ${JANSSON_LINK_LIBRARIES})
+endif()

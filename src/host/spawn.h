@@ -1,0 +1,42 @@
+/* spawn.h: a child process with pipes, that dies with its parent. */
+#ifndef CB_HOST_SPAWN_H
+#define CB_HOST_SPAWN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "coldbench/status.h"
+
+typedef struct cb__child {
+    pid_t pid;
+    int to, from, diagnostics; /* pipes to its stdin, from its stdout and stderr (non-blocking) */
+    cb__buf in;                /* read and not yet given out */
+    cb__buf stderr_tail;       /* the last 8 KiB of its stderr */
+    bool ended;
+    int wait_status;
+} cb__child;
+
+/* argv[0] is a path (no search; "/proc/self/exe" works). `fds` (nfds) are inherited under the same
+ * numbers; every other descriptor is closed. Own process group; killed by the kernel when the
+ * parent dies (PR_SET_PDEATHSIG). SIGINT in the terminal's group therefore does not reach it. envp
+ * NULL: the caller's environment. */
+cb_status cb__spawn(char *const argv[], char *const envp[], const int *fds, int nfds,
+                    cb__child *out, cb_error *err);
+/* Writes all of it; CB_CRASHED when the child is gone (SIGPIPE is never raised), CB_TIMEOUT. */
+cb_status cb__child_write(cb__child *child, const char *text, size_t size, uint64_t deadline_ns,
+                          cb_error *err);
+/* The next line without its newline into `line` (cleared first). deadline_ns on cb__clock_ns.
+ * CB_TIMEOUT; CB_CRASHED "died on signal 11 (Segmentation fault)" / "exited with status 3" with the
+ * last stderr line, when it ends first; CB_GARBAGE when a line passes 16 MiB; CB_INTERRUPTED as
+ * soon as *stop (may be NULL) is nonzero. */
+cb_status cb__child_line(cb__child *child, uint64_t deadline_ns, const volatile int *stop,
+                         cb__buf *line, cb_error *err);
+/* Asks (closes its stdin), waits up to grace_ns, then kills the group. Fills wait_status. Frees
+ * everything. */
+void cb__child_end(cb__child *child, uint64_t grace_ns);
+/* "exited with status N" or "died on signal N (name)". */
+void cb__child_fate(const cb__child *child, char *text, size_t size);
+
+#endif
