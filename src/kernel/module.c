@@ -1,0 +1,277 @@
+#include "kernel/module.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "kernel/embedded.h"
+
+static cb_status bad(cb_error *err, const char *origin, const char *why)
+{
+    return cb_error_set(err, CB_USAGE, "module %s: %s", origin, why);
+}
+
+static bool name_ok(const char *name)
+{
+    if (!name || !*name || strlen(name) > 48)
+        return false;
+    for (const char *c = name; *c; c++) {
+        bool letter = (*c >= 'a' && *c <= 'z') || (*c >= '0' && *c <= '9') || *c == '_';
+        if (!letter)
+            return false;
+    }
+    return true;
+}
+
+static cb_status choices_ok(const cb_choice *choices, int n, int max, const char *origin,
+                            const char *what, cb_error *err)
+{
+    if (n < 0 || n > max || (n && !choices))
+        return cb_error_set(err, CB_USAGE, "module %s: %s has %d entries; 0 to %d are allowed",
+                            origin, what, n, max);
+    for (int i = 0; i < n; i++) {
+        const cb_choice *c = &choices[i];
+        if (!name_ok(c->name) || !c->help)
+            return cb_error_set(err, CB_USAGE,
+                                "module %s: entry %d of %s needs a name of a-z, 0-9, _ and a help",
+                                origin, i, what);
+        if ((c->words && c->values) || (c->values && c->count < 1))
+            return cb_error_set(err, CB_USAGE,
+                                "module %s: %s: give words, or values with count, or min and max",
+                                origin, c->name);
+    }
+    return CB_OK;
+}
+
+static cb_status impl_ok(const cb_impl *impl, const char *origin, cb_error *err)
+{
+    if (!name_ok(impl->name) || !impl->run)
+        return bad(err, origin, "an implementation without a name or a run function");
+    if (impl->packed_bytes && !impl->prepare)
+        return bad(err, origin, "an implementation with packed_bytes and no prepare");
+    return choices_ok(impl->tunables, impl->ntunables, CB_TUNABLES_MAX, origin, impl->name, err);
+}
+
+static cb_status kernel_ok(const cb_kernel *k, const char *origin, cb_error *err)
+{
+    if (!k || !name_ok(k->name))
+        return bad(err, origin, "a kernel without a name of a-z, 0-9, _");
+    if (!k->summary || !k->formula || !k->bytes || !k->cost || !k->fill || !k->reference)
+        return cb_error_set(
+            err, CB_USAGE,
+            "module %s: kernel %s needs summary, formula, bytes, cost, fill and reference", origin,
+            k->name);
+    if (k->ndims < 0 || k->ndims > CB_DIMS_MAX || (k->ndims && !k->dims) || k->noperands < 1 ||
+        k->noperands > CB_OPERANDS_MAX || !k->operands)
+        return cb_error_set(err, CB_USAGE,
+                            "module %s: kernel %s: 0 to %d dims and 1 to %d operands are allowed",
+                            origin, k->name, CB_DIMS_MAX, CB_OPERANDS_MAX);
+    bool rotates = !k->rotates;
+    for (int i = 0; i < k->ndims; i++) {
+        const cb_dim *d = &k->dims[i];
+        if (!name_ok(d->name) || d->multiple_of < 1 || d->max < d->multiple_of)
+            return cb_error_set(err, CB_USAGE,
+                                "module %s: kernel %s: dimension %d needs a name, multiple_of >= 1 "
+                                "and max >= multiple_of",
+                                origin, k->name, i);
+        rotates = rotates || strcmp(k->rotates, d->name) == 0;
+    }
+    if (!rotates)
+        return cb_error_set(err, CB_USAGE,
+                            "module %s: kernel %s rotates '%s', which is no dimension", origin,
+                            k->name, k->rotates);
+    bool writes = false;
+    for (int i = 0; i < k->noperands; i++) {
+        const cb_operand *o = &k->operands[i];
+        if (!name_ok(o->name) || !o->layout || o->role > CB_SCRATCH || o->type > CB_U64)
+            return cb_error_set(
+                err, CB_USAGE, "module %s: kernel %s: operand %d needs name, role, type and layout",
+                origin, k->name, i);
+        writes = writes || o->role == CB_OUTPUT || o->role == CB_INOUT;
+    }
+    if (!writes)
+        return cb_error_set(err, CB_USAGE, "module %s: kernel %s writes no operand", origin,
+                            k->name);
+    if (k->nimpls < 1 || k->nimpls > 32 || !k->impls)
+        return cb_error_set(err, CB_USAGE, "module %s: kernel %s has no implementation", origin,
+                            k->name);
+    cb_status status =
+        choices_ok(k->params, k->nparams, CB_PARAMS_MAX, origin, "the parameters", err);
+    for (int i = 0; i < k->nimpls && status == CB_OK; i++)
+        status = impl_ok(&k->impls[i], origin, err);
+    return status;
+}
+
+cb_status cb__module_validate(const cb_module *table, const char *origin, cb_error *err)
+{
+    if (!table)
+        return bad(err, origin, "cb_module_entry returned NULL");
+    if (table->abi != CB_KERNEL_ABI)
+        return cb_error_set(err, CB_USAGE,
+                            "module %s has ABI version %u, this coldbench needs %u: rebuild it "
+                            "against this coldbench's include/coldbench/kernel.h",
+                            origin, table->abi, CB_KERNEL_ABI);
+    if (table->struct_bytes != sizeof(cb_kernel))
+        return cb_error_set(
+            err, CB_USAGE,
+            "module %s was built with a cb_kernel of %u bytes, this coldbench's has "
+            "%zu: rebuild it against this coldbench's include/coldbench/kernel.h",
+            origin, table->struct_bytes, sizeof(cb_kernel));
+    if (table->nkernels < 1 || table->nkernels > CB__SUITE_MAX || !table->kernels)
+        return bad(err, origin, "no kernels in it");
+    cb_status status = CB_OK;
+    for (int i = 0; i < table->nkernels && status == CB_OK; i++)
+        status = kernel_ok(table->kernels[i], origin, err);
+    return status;
+}
+
+static cb_status open_library(const char *origin, bool builtin, cb__dl **out, cb_error *err)
+{
+    if (!builtin) {
+        /* dlopen searches the library path for a bare name; a module is a file that the user named.
+         */
+        char path[544];
+        snprintf(path, sizeof path, "%s%s", strchr(origin, '/') ? "" : "./", origin);
+        if (cb__dl_open(path, out, err) != CB_OK) {
+            if (err)
+                err->status = CB_USAGE;
+            return CB_USAGE;
+        }
+        return CB_OK;
+    }
+    for (int i = 0; i < cb__embedded_module_count; i++) {
+        const cb__embedded_module *m = &cb__embedded_modules[i];
+        if (strcmp(m->name, origin) == 0)
+            return cb__dl_open_bytes(m->name, m->bytes, m->size, out, err);
+    }
+    return cb_error_set(err, CB_INTERNAL, "no embedded module '%s'", origin);
+}
+
+cb_status cb__module_open(const char *origin, bool builtin, cb__module **out, cb_error *err)
+{
+    *out = NULL;
+    if (strlen(origin) >= sizeof(((cb__module *)0)->origin))
+        return cb_error_set(err, CB_USAGE, "module path is longer than %zu bytes",
+                            sizeof(((cb__module *)0)->origin) - 1);
+    cb__module *module = calloc(1, sizeof *module);
+    if (!module)
+        return cb_error_set(err, CB_NO_MEMORY, "module %s: no memory", origin);
+    snprintf(module->origin, sizeof module->origin, "%s", origin);
+    module->builtin = builtin;
+    cb_status status = open_library(origin, builtin, &module->library, err);
+    if (status != CB_OK)
+        goto out;
+    const cb_module *(*entry)(void) = NULL;
+    void *symbol = cb__dl_symbol(module->library, "cb_module_entry");
+    if (!symbol) {
+        status = bad(err, origin,
+                     "it exports no function cb_module_entry: it is no coldbench kernel module "
+                     "(include/coldbench/kernel.h says what one is)");
+        goto out;
+    }
+    memcpy(&entry, &symbol, sizeof entry);
+    module->table = entry();
+    status = cb__module_validate(module->table, origin, err);
+out:
+    if (status != CB_OK)
+        cb__module_close(module);
+    else
+        *out = module;
+    return status;
+}
+
+void cb__module_close(cb__module *module)
+{
+    if (!module)
+        return;
+    if (module->library)
+        cb__dl_close(module->library);
+    free(module);
+}
+
+static cb_status try_open(void *arg, cb_error *err)
+{
+    cb__module *module = NULL;
+    cb_status status = cb__module_open(arg, false, &module, err);
+    cb__module_close(module);
+    return status;
+}
+
+static cb_status suite_add(cb__suite *suite, cb__module *module, cb_error *err)
+{
+    if (suite->nmodules == CB__SUITE_MAX)
+        return cb_error_set(err, CB_USAGE, "more than %d modules", CB__SUITE_MAX);
+    for (int i = 0; i < module->table->nkernels; i++) {
+        const cb__module *other = NULL;
+        const char *name = module->table->kernels[i]->name;
+        if (cb__suite_find(suite, name, &other))
+            return cb_error_set(err, CB_USAGE,
+                                "module %s: its kernel '%s' is in module %s already; rename it",
+                                module->origin, name, other->origin);
+    }
+    suite->modules[suite->nmodules++] = module;
+    return CB_OK;
+}
+
+static cb_status suite_load(cb__suite *suite, const char *origin, bool builtin, cb_error *err)
+{
+    cb__module *module = NULL;
+    cb_status status = cb__module_open(origin, builtin, &module, err);
+    if (status == CB_OK)
+        status = suite_add(suite, module, err);
+    if (status != CB_OK && module)
+        cb__module_close(module);
+    return status;
+}
+
+cb_status cb__suite_open(const char *const *files, int nfiles, cb__suite *suite, cb_error *err)
+{
+    suite->nmodules = 0;
+    cb_status status = CB_OK;
+    for (int i = 0; i < cb__embedded_module_count && status == CB_OK; i++)
+        status = suite_load(suite, cb__embedded_modules[i].name, true, err);
+    for (int i = 0; i < nfiles && status == CB_OK; i++) {
+        char what[600];
+        snprintf(what, sizeof what, "loading module %s", files[i]);
+        status = cb__rehearse(try_open, (void *)(uintptr_t)files[i], 10, what, err);
+        if (status == CB_OK)
+            status = suite_load(suite, files[i], false, err);
+    }
+    if (status != CB_OK)
+        cb__suite_close(suite);
+    return status;
+}
+
+void cb__suite_close(cb__suite *suite)
+{
+    for (int i = 0; i < suite->nmodules; i++)
+        cb__module_close(suite->modules[i]);
+    suite->nmodules = 0;
+}
+
+const cb_kernel *cb__suite_find(const cb__suite *suite, const char *name, const cb__module **module)
+{
+    for (int i = 0; i < suite->nmodules; i++) {
+        const cb_module *table = suite->modules[i]->table;
+        for (int j = 0; j < table->nkernels; j++) {
+            if (strcmp(table->kernels[j]->name, name) == 0) {
+                if (module)
+                    *module = suite->modules[i];
+                return table->kernels[j];
+            }
+        }
+    }
+    return NULL;
+}
+
+cb_status cb__suite_unknown(const cb__suite *suite, const char *name, cb_error *err)
+{
+    const char *valid[CB__SUITE_MAX * 4];
+    size_t n = 0;
+    for (int i = 0; i < suite->nmodules; i++)
+        for (int j = 0; j < suite->modules[i]->table->nkernels && n < CB__SUITE_MAX * 4; j++)
+            valid[n++] = suite->modules[i]->table->kernels[j]->name;
+    return cb__unknown(err, "kernel", name, valid, n);
+}
