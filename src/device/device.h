@@ -1,0 +1,105 @@
+/* device.h: what a backend is: one table of functions, the same for cpu, fake, and the GPUs to
+ * come.
+ *
+ * The timed path is launch, batch_run, sync, span, now. Nothing in it allocates or logs. Addresses
+ * are the device's own; memory that lies in a memory file is mapped where the backend says
+ * CB__DEVICE_MAPS_FILES and otherwise copied in by the caller. */
+#ifndef CB_DEVICE_DEVICE_H
+#define CB_DEVICE_DEVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "coldbench/status.h"
+#include "host/memory.h"
+#include "kernel/case.h"
+
+#define CB__BACKEND_VERSION 1u
+
+enum {
+    CB__DEVICE_MAPS_FILES = 1 << 0, /* map() works: host memory is device memory */
+    CB__DEVICE_VIRTUAL_CLOCK =
+        1 << 1 /* now() is scripted; budgets follow it, tests on it are exact */
+};
+
+typedef struct cb__device cb__device; /* a backend's own state */
+typedef struct cb__batch cb__batch;
+
+typedef struct cb__device_info {
+    char name[128];
+    char identity[64];       /* what a model file is keyed by */
+    char clock[32];          /* which clock spans are read from */
+    int threads;             /* in use */
+    uint64_t llc_bytes;      /* sum of the last-level caches that those threads reach; 0: unknown */
+    uint64_t memory_bytes;   /* that can be taken now */
+    double peak_bytes_per_s; /* physical: load ports x width x clock (CPU), memory clock x bus
+                                (GPU); 0: unknown */
+    double peak_dram_bytes_per_s; /* physical ceiling of the memory behind the caches; 0: unknown */
+    bool has_counters; /* bare metal with counters: clock and interference checks are required */
+} cb__device_info;
+
+/* One launch: code bound to addresses. */
+typedef struct cb__launch {
+    const cb__case *code; /* borrowed; NULL: the empty kernel, the dispatch floor */
+    void *operands[CB_OPERANDS_MAX];
+} cb__launch;
+
+typedef struct cb__backend {
+    unsigned version; /* CB__BACKEND_VERSION */
+    unsigned capabilities;
+    const char *name;
+    const char *help;
+    /* `script`: what follows ':' in the device name ("" when nothing does). threads 0: the default.
+     * CB_UNAVAILABLE with the reason when there is no such device. */
+    cb_status (*open)(const char *script, int threads, cb__device **out, cb_error *err);
+    void (*close)(cb__device *device);
+    void (*info)(cb__device *device, cb__device_info *out);
+
+    /* Memory. alloc gives zeroed memory aligned to 4096, first touched by the device's own threads.
+     */
+    cb_status (*alloc)(cb__device *device, size_t bytes, void **out, cb_error *err);
+    void (*free)(cb__device *device, void *address);
+    cb_status (*map)(cb__device *device, int fd, size_t bytes, void **out, cb__pages *pages,
+                     cb_error *err);
+    void (*unmap)(cb__device *device, void *address);
+    cb_status (*write)(cb__device *device, void *to, const void *from, size_t bytes, cb_error *err);
+    cb_status (*read)(cb__device *device, void *to, const void *from, size_t bytes, cb_error *err);
+    /* cb__digest of a range (device/digest.h), computed on the device. */
+    cb_status (*digest)(cb__device *device, const void *from, size_t bytes, uint64_t *out,
+                        cb_error *err);
+
+    /* Timed path. A launch that failed is reported by the next sync: CB_WRONG with the code. */
+    void (*launch)(cb__device *device, const cb__launch *launch);
+    cb_status (*sync)(cb__device *device, cb_error *err);
+    uint64_t (*now_ns)(cb__device *device);
+    /* n launches submitted as one: a graph, or one pool dispatch with only barriers between. Made
+     * outside the timed region; `launches` is borrowed until batch_free. */
+    cb_status (*batch_new)(cb__device *device, const cb__launch *launches, int n, cb__batch **out,
+                           cb_error *err);
+    void (*batch_run)(cb__device *device, cb__batch *batch);
+    /* Nanoseconds the device (or pool) spent on the batch that ran last; after sync. */
+    double (*batch_span_ns)(cb__device *device, const cb__batch *batch);
+    void (*batch_free)(cb__device *device, cb__batch *batch);
+
+    /* Optional: keep the device's threads awake while timing (default: nothing to keep). */
+    void (*hold)(cb__device *device, bool awake);
+    /* Optional: a new round begins: its seed, and the device time that earlier rounds took
+     * (default: nothing to set). */
+    void (*begin)(cb__device *device, uint64_t seed, uint64_t elapsed_ns);
+    /* Optional: core clock in Hz, measured now (default: 0, unknown). */
+    double (*clock_hz)(cb__device *device);
+} cb__backend;
+
+/* "cpu", "fake:SCRIPT", "cuda:0" ... -> backend and the text after ':'. Unknown names are CB_USAGE
+ * with the nearest; known ones without a backend in this version CB_UNAVAILABLE with the reason. */
+cb_status cb__backend_find(const char *device, const cb__backend **out, const char **script,
+                           cb_error *err);
+/* Every field a backend must have; CB_INTERNAL names the missing one. Run on the whole registry by
+ * a test. */
+cb_status cb__backend_validate(const cb__backend *backend, cb_error *err);
+const cb__backend *const *cb__backends(int *n);
+
+extern const cb__backend cb__backend_cpu;
+extern const cb__backend cb__backend_fake;
+
+#endif
