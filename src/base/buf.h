@@ -23,7 +23,7 @@ void cb__buf_puts(cb__buf *buf, const char *text);
 __attribute__((format(printf, 2, 3))) void cb__buf_printf(cb__buf *buf, const char *format, ...);
 /* The text, "" while empty; never NULL. Borrowed until the next append. */
 const char *cb__buf_text(const cb__buf *buf);
-void cb__buf_clear(cb__buf *buf); /* keeps the storage */
+void cb__buf_clear(cb__buf *buf); /* keeps the storage, clears `failed`: a new chain */
 void cb__buf_fini(cb__buf *buf);
 
 #endif
