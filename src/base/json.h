@@ -9,14 +9,20 @@
 #include "base/buf.h"
 #include "coldbench/status.h"
 
-/* ---- writing: keys and values in order, commas and nesting kept by the writer ---- */
+/* ---- writing: keys and values in order, commas and nesting kept by the writer ----
+ *
+ * Calls that would not give one JSON value (a value without a key in an object, a key outside one,
+ * a second root, an end too many, a container too deep) set the buffer's `failed` and write
+ * nothing: a buffer that has not failed holds valid JSON once every container has its end. Equal
+ * keys are the caller's to avoid. */
 
 enum { CB__JSON_DEPTH_MAX = 32 };
 
 typedef struct cb__json_writer {
     cb__buf *out; /* borrowed */
     int depth;
-    bool some[CB__JSON_DEPTH_MAX]; /* whether a value was written at this level */
+    bool some[CB__JSON_DEPTH_MAX];  /* whether a value was written at this level */
+    char close[CB__JSON_DEPTH_MAX]; /* what ends the container of this level */
     bool after_key;
     bool pretty; /* two-space indent; else everything on one line */
 } cb__json_writer;
@@ -29,6 +35,8 @@ void cb__json_key(cb__json_writer *w, const char *key);
 void cb__json_string(cb__json_writer *w,
                      const char *text); /* NULL: null; invalid UTF-8 bytes become U+FFFD */
 void cb__json_int(cb__json_writer *w, int64_t value);
+/* Past INT64_MAX jansson refuses to read it back: such values (digests, seeds) go out as strings.
+ */
 void cb__json_uint(cb__json_writer *w, uint64_t value);
 void cb__json_bool(cb__json_writer *w, bool value);
 void cb__json_null(cb__json_writer *w);
