@@ -19,7 +19,8 @@ run_tests() {
     printf 'coldbench: %s: testing\n' "$preset" >&2
     if ! ctest --preset "$preset" -j "$(nproc)" "$@" >"$log" 2>&1; then
         grep -vE '^ *Start |Passed +[0-9.]+ sec$' "$log" >&2
-        report "FAILED: $(grep -cE '\*\*\*(Failed|Timeout|Exception)|\*\*\*Not Run' "$log") failed; see $log"
+        failures=$(sed -n 's/.*, \([0-9]* tests failed out of [0-9]*\)$/\1/p' "$log")
+        report "FAILED: ${failures:-ctest ran no test}; see $log"
         return 1
     fi
     tests=$(sed -n 's/.* tests failed out of //p' "$log")

@@ -1,4 +1,5 @@
-/* A program that is linked to a shared library other than glibc's: what test_static.sh must refuse. */
+/* A program that is linked to a shared library other than glibc's: what test_static.sh must refuse.
+ */
 #include <jansson.h>
 
 int main(void)

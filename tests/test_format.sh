@@ -17,7 +17,7 @@ echo 'int  x ;' >"$wrong/x.c"
 formatted "$wrong/x.c" >/dev/null && { echo "the check accepts anything"; exit 1; }
 
 failed=0
-for file in $(find src cli include tests examples -name '*.[ch]' -type f | sort); do
+for file in $(find src cli include tests examples -name '*.[ch]' -type f 2>/dev/null | sort); do
     formatted "$file" || failed=1
 done
 [ $failed -eq 0 ] || echo "make format mends this"

@@ -6,7 +6,7 @@ set -u
 # check ROOT: prints each violation; status 1 when there is one.
 check() (
     cd "$1" || exit 1
-    files=$(find src cli include -name '*.[chS]' -type f | sort)
+    files=$(find src cli include -name '*.[chS]' -type f 2>/dev/null | sort)
     # shellcheck disable=SC2086 # one word a file
     printf '%s\n' $files | awk '
     BEGIN {
