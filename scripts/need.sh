@@ -64,23 +64,24 @@ EOF
     packages=${packages# }
 }
 
-# The package lists may be absent or old: they are fetched when a package is unknown or its file is gone.
-apt_install() {
+# apt_get ARGUMENT...: as root (sudo or nothing), asking nothing, waiting for another apt-get to end.
+apt_get() {
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 "$@" >>"$log" 2>&1
+}
+
+# The lists are fetched when they do not know a package, or are so old that its file is gone.
+install() {
     log=build/apt.log
     mkdir -p build
-    export DEBIAN_FRONTEND=noninteractive
+    : >"$log"
+    say "installing $packages"
     # shellcheck disable=SC2086 # one word a package
-    if ! apt-cache show $packages >"$log" 2>&1 ||
-        ! $1 apt-get install -y --no-install-recommends $packages >>"$log" 2>&1; then
-        say "fetching the package lists"
-        $1 apt-get update >>"$log" 2>&1 &&
-            $1 apt-get install -y --no-install-recommends $packages >>"$log" 2>&1 ||
-            {
-                tail -n 15 "$log" >&2
-                say "apt-get failed (all of it: $log); is the network there? Then: $line"
-                exit 2
-            }
-    fi
+    set -- install -y --no-install-recommends $packages
+    [ -z "$update" ] && apt_get "$@" && return
+    apt_get update && apt_get "$@" && return
+    tail -n 15 "$log" >&2
+    say "apt-get failed (all of it: $log); is the network there? The line is: $line"
+    exit 2
 }
 
 groups=$*
@@ -88,23 +89,25 @@ look
 [ -z "$things" ] && exit 0
 
 say "missing: $things"
-line="sudo apt-get install -y --no-install-recommends $packages"
 if ! command -v apt-get >/dev/null 2>&1; then
     say "install what Debian calls: $packages; then run make again"
     exit 2
 fi
-if [ "$(id -u)" -eq 0 ]; then
-    say "installing $packages"
-    apt_install ""
-else
+update=
+# shellcheck disable=SC2086 # one word a package
+apt-cache show $packages >/dev/null 2>&1 || update="sudo apt-get update && "
+line="${update}sudo apt-get install -y --no-install-recommends $packages"
+sudo=
+if [ "$(id -u)" -ne 0 ]; then
     say "this installs it:"
     printf '%s\n' "$line" >&2
-    [ -t 0 ] && [ -t 2 ] || exit 2
+    sudo=sudo
+    [ -t 0 ] && [ -t 2 ] && command -v sudo >/dev/null 2>&1 || exit 2
     printf 'Run it now? [y/N] ' >&2
     read -r answer || exit 2
     case $answer in [yY]*) ;; *) exit 2 ;; esac
-    apt_install sudo
 fi
+install
 
 look
 [ -z "$things" ] && exit 0

@@ -10,7 +10,7 @@ failed=0
 machine() {
     rm -rf "$scratch/bin"
     mkdir "$scratch/bin"
-    for name in sed cat mkdir tail "$@"; do
+    for name in env sed cat mkdir tail "$@"; do
         ln -s "$(command -v "$name")" "$scratch/bin/$name"
     done
     printf '#!/bin/sh\necho 1000\n' >"$scratch/bin/id"
@@ -44,8 +44,12 @@ all="gcc libc6-dev cmake ninja-build pkgconf libjansson-dev"
 
 machine
 expect 2 "install what Debian calls: $all; then run make again" build
-command_is apt-get 'echo never >&2; exit 1'
-expect 2 "$install $all" build
+command_is apt-get 'echo "apt-get was run"; exit 1'
+expect 2 "
+sudo apt-get update && $install $all" build
+command_is apt-cache 'exit 0'
+expect 2 "
+$install $all" build
 expect 2 "$install $all libcmocka-dev clang" build test
 
 command_is gcc 'exit 0'
@@ -62,7 +66,6 @@ expect 2 "$install libjansson-dev" build
 
 # Root: an apt-get that installs nothing, and one that does.
 command_is id 'echo 0'
-command_is apt-cache 'exit 0'
 command_is apt-get 'exit 1'
 expect 2 "apt-get failed" build
 command_is apt-get 'exit 0'
