@@ -9,8 +9,7 @@ log=build/$preset.log
 mkdir -p build
 
 failed() {
-    grep -E 'error|Error|FAILED' "$log" | head -n 20 >&2
-    tail -n 15 "$log" >&2
+    tail -n 30 "$log" >&2
     printf 'coldbench: %s: %s failed; all of it: %s\n' "$preset" "$1" "$log" >&2
     exit 1
 }

@@ -37,7 +37,7 @@ run_tests() {
 for preset in ${*:-dev clang asan tsan static}; do
     case $preset in
     clang) sh scripts/build.sh clang && report "built without a warning" ;;
-    static) sh scripts/build.sh static coldbench && run_tests -R '^test_static$' ;;
+    static) sh scripts/build.sh static coldbench shared_jansson && run_tests -R '^test_static$' ;;
     *) sh scripts/build.sh "$preset" && run_tests ;;
     esac && continue
     status=1
