@@ -13,6 +13,7 @@ build  cmake   3.25       cmake
 build  command ninja      ninja-build
 build  command pkg-config pkgconf
 build  module  jansson    libjansson-dev
+build  module  hwloc      libhwloc-dev
 test   module  cmocka     libcmocka-dev
 test   command clang      clang
 format command clang-format clang-format

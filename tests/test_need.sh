@@ -40,7 +40,7 @@ expect() {
 root=$1
 sh=$(command -v sh)
 install="sudo apt-get install -y --no-install-recommends"
-all="gcc libc6-dev cmake ninja-build pkgconf libjansson-dev"
+all="gcc libc6-dev cmake ninja-build pkgconf libjansson-dev libhwloc-dev"
 
 machine
 expect 2 "install what Debian calls: $all; then run make again" build
