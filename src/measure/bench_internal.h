@@ -1,0 +1,41 @@
+/* bench_internal.h: what bench.c (memory, arms) and bench_steps.c (the steps of a round) share. */
+#ifndef CB_MEASURE_BENCH_INTERNAL_H
+#define CB_MEASURE_BENCH_INTERNAL_H
+
+#include "measure/bench.h"
+
+/* One side in both cache states. */
+typedef struct cb__side {
+    cb__case code;
+    cb__launch *launches[2]; /* cold: `sets` of them; warm: `batch` */
+    cb__arm arms[2];
+    cb__batch *rotation[2]; /* k and 2k sets as one batch; NULL without a cold state */
+} cb__side;
+
+struct cb__bench {
+    cb__target target;
+    cb__bench_request request;
+    const cb__case *c;
+    const cb__plan *plan;
+    cb__pages pages;
+    unsigned char *ring, *slots;
+    void *scratch[CB_OPERANDS_MAX];
+    unsigned char *twin_dst;      /* written by a writing or copying twin */
+    unsigned char *twin_small[3]; /* its checksum, its input, its scratch */
+    cb__side kernel, twin[2];     /* twin[state]: the one picked for that state */
+    bool has_twin;
+    bool *visited;          /* sets (cold) or slots (warm) that a timed call has written */
+    unsigned char *staging; /* one slot on the host */
+    int last_twin_set;
+    uint64_t draws; /* of the round's own coin */
+};
+
+/* The twin `variant` over the bench's memory, as launches and batches of both states. */
+cb_status cb__bench_twin_side(cb__bench *bench, const char *variant, cb__side *side, cb_error *err);
+void cb__bench_side_fini(cb__bench *bench, cb__side *side);
+/* Binds the twin's operands: it reads at `src` and writes at `dst`. */
+void cb__bench_twin_bind(cb__bench *bench, const cb__case *twin, void *src, void *dst,
+                         cb__launch *launch);
+uint64_t cb__bench_draw(cb__bench *bench);
+
+#endif

@@ -1,0 +1,359 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "measure/bench_internal.h"
+#include "measure/poison.h"
+#include "stats/order.h"
+
+enum {
+    HANDOVER_MAX = 8 << 20,   /* bytes of slots handed over at a time */
+    POISONED_MAX = 256 << 20, /* bytes of slots that are poisoned before timing */
+    WARM_UP_NS = 2000000,
+    WARM_UP_LAUNCHES = 8,
+    FLOOR_READINGS = 41
+};
+
+/* ---- handing outputs over ---- */
+
+static cb_status hand_over(cb__bench *bench, cb__cache_state state, int slot, int phase,
+                           cb__exchange *exchange, cb_error *err)
+{
+    const cb__plan *plan = bench->plan;
+    if (exchange->n == exchange->capacity || exchange->used + plan->slot_bytes > exchange->bytes)
+        return cb_error_set(err, CB_INTERNAL, "worker: the exchange of %llu bytes is full",
+                            (unsigned long long)exchange->bytes);
+    const unsigned char *from = bench->slots + (uint64_t)slot * plan->slot_bytes;
+    cb_status status = bench->target.ops->read(
+        bench->target.device, exchange->base + exchange->used, from, plan->slot_bytes, err);
+    exchange->entries[exchange->n++] =
+        (cb__entry){phase, slot, state == CB__COLD ? slot : 0, exchange->used};
+    exchange->used += plan->slot_bytes;
+    return status;
+}
+
+static cb_status poison(cb__bench *bench, int slot, int phase, cb_error *err)
+{
+    cb__poison_slot(bench->c, bench->plan, bench->request.seed, slot, phase, bench->staging);
+    return bench->target.ops->write(bench->target.device,
+                                    bench->slots + (uint64_t)slot * bench->plan->slot_bytes,
+                                    bench->staging, bench->plan->slot_bytes, err);
+}
+
+static int slots_at_a_time(const cb__bench *bench)
+{
+    uint64_t n = HANDOVER_MAX / bench->plan->slot_bytes;
+    return n < 1 ? 1 : n < (uint64_t)bench->plan->batch ? (int)n : bench->plan->batch;
+}
+
+static cb_status run_first_batch(cb__bench *bench, const cb__arm *arm, cb__submit submit,
+                                 cb_error *err)
+{
+    const cb__backend *ops = bench->target.ops;
+    cb_status status = CB_OK;
+    if (submit == CB__BATCHED) {
+        ops->batch_run(bench->target.device, arm->batches[0]);
+        return ops->sync(bench->target.device, err);
+    }
+    for (int i = 0; i < arm->batch_launches && status == CB_OK; i++) {
+        ops->launch(bench->target.device, &arm->launches[i]);
+        status = ops->sync(bench->target.device, err);
+    }
+    return status;
+}
+
+cb_status cb__bench_verify(cb__bench *bench, cb__cache_state state, cb__submit submit,
+                           cb__exchange *exchange, cb_error *err)
+{
+    int handed = slots_at_a_time(bench);
+    cb_status status = CB_OK;
+    for (int phase = 0; phase < 2 && status == CB_OK; phase++) {
+        for (int i = 0; i < bench->plan->batch && status == CB_OK; i++)
+            status = poison(bench, i, phase, err);
+        if (status == CB_OK)
+            status = run_first_batch(bench, &bench->kernel.arms[state], submit, err);
+        for (int i = 0; i < handed && status == CB_OK; i++)
+            status = hand_over(bench, state, i, phase, exchange, err);
+    }
+    return status;
+}
+
+/* ---- blocks ---- */
+
+static cb_status warm_up(cb__bench *bench, const cb__arm *arm, cb__cache_state state, cb_error *err)
+{
+    const cb__backend *ops = bench->target.ops;
+    int launches = state == CB__COLD ? arm->n : WARM_UP_LAUNCHES;
+    uint64_t start = ops->now_ns(bench->target.device);
+    cb_status status = CB_OK;
+    for (int i = 0; status == CB_OK; i++) {
+        bool enough = state == CB__COLD ||
+                      ops->now_ns(bench->target.device) - start >= WARM_UP_NS || i >= 4096;
+        if (i >= launches && enough)
+            break;
+        ops->launch(bench->target.device, &arm->launches[i % arm->n]);
+        status = ops->sync(bench->target.device, err);
+    }
+    return status;
+}
+
+static void mark_visited(cb__bench *bench, const cb__arm *arm, cb__slot_shape shape, int start)
+{
+    int count = shape.repeats * shape.readings;
+    int per = shape.submit == CB__SOLO ? 1 : arm->batch_launches;
+    int places = shape.submit == CB__SOLO ? arm->n : arm->nbatches;
+    for (int i = 0; i < count && i < places; i++)
+        for (int j = 0; j < per; j++)
+            bench->visited[(start + i) % places * per + j] = true;
+}
+
+static cb_status one_block(cb__bench *bench, cb__cache_state state, cb__slot_shape shape,
+                           bool twin_first, double ns[2], double *host_ns, cb_error *err)
+{
+    const cb__arm *kernel = &bench->kernel.arms[state];
+    const cb__arm *twin = &bench->twin[state].arms[state];
+    int places = shape.submit == CB__SOLO ? kernel->n : kernel->nbatches;
+    int cursor = (int)(cb__bench_draw(bench) % (unsigned)places);
+    cb_status status = CB_OK;
+    ns[1] = (double)NAN;
+    for (int turn = 0; turn < 2 && status == CB_OK; turn++) {
+        double ignored;
+        int start = cursor;
+        if ((turn == 0) != twin_first) {
+            status = cb__slot_run(bench->target, kernel, shape, &cursor, &ns[0], host_ns, err);
+            mark_visited(bench, kernel, shape, start);
+        } else if (bench->has_twin) {
+            status = cb__slot_run(bench->target, twin, shape, &cursor, &ns[1], &ignored, err);
+            int last = cursor ? cursor - 1 : places - 1;
+            bench->last_twin_set = state == CB__WARM ? 0
+                                   : shape.submit == CB__SOLO
+                                       ? last
+                                       : last * twin->batch_launches + twin->batch_launches - 1;
+        }
+    }
+    return status;
+}
+
+static cb_status hand_over_timed(cb__bench *bench, cb__cache_state state, int poisoned,
+                                 cb__exchange *exchange, cb_error *err)
+{
+    int left = slots_at_a_time(bench);
+    cb_status status = CB_OK;
+    for (int i = 0; i < poisoned && left && status == CB_OK; i++) {
+        if (!bench->visited[i])
+            continue;
+        status = hand_over(bench, state, i, 2, exchange, err);
+        left--;
+    }
+    return status;
+}
+
+cb_status cb__bench_blocks(cb__bench *bench, cb__cache_state state, cb__submit submit,
+                           cb__blocks *blocks, cb__exchange *exchange, cb_error *err)
+{
+    const cb__arm *arm = &bench->kernel.arms[state];
+    uint64_t fit = POISONED_MAX / bench->plan->slot_bytes;
+    int poisoned = (uint64_t)arm->n < fit ? arm->n : (int)fit;
+    cb_status status = CB_OK;
+    for (int i = 0; i < poisoned && status == CB_OK; i++)
+        status = poison(bench, i, 2, err);
+    if (status == CB_OK)
+        status = warm_up(bench, arm, state, err);
+    if (status == CB_OK && bench->has_twin)
+        status = warm_up(bench, &bench->twin[state].arms[state], state, err);
+    double ns[2], host;
+    cb__slot_shape shape = {submit, 1, 1};
+    if (status == CB_OK) /* the lead-in block, which also says how long a launch takes */
+        status = one_block(bench, state, shape, false, ns, &host, err);
+    if (status != CB_OK)
+        return status;
+    shape = cb__slot_shape_for(submit, submit == CB__SOLO ? host : host * bench->plan->batch);
+    blocks->repeats = shape.repeats;
+    blocks->readings = shape.readings;
+    memset(bench->visited, 0, (size_t)bench->plan->slots * sizeof *bench->visited);
+    for (int i = 0; i < blocks->n && status == CB_OK; i++) {
+        bool twin_first = bench->has_twin && (cb__bench_draw(bench) >> 63);
+        status = one_block(bench, state, shape, twin_first, ns, &blocks->host_ns[i], err);
+        blocks->kernel_ns[i] = ns[0];
+        blocks->twin_ns[i] = ns[1];
+        blocks->order[i] = twin_first;
+    }
+    if (status == CB_OK)
+        status = hand_over_timed(bench, state, poisoned, exchange, err);
+    return status;
+}
+
+/* ---- proof, asymptote, floor, checksum ---- */
+
+static cb_status rotate(cb__bench *bench, cb__side *side, int which, double *ns, cb_error *err)
+{
+    const cb__backend *ops = bench->target.ops;
+    cb_status status = CB_OK;
+    /* Untimed first, so that what a ring too small leaves in a cache is there to be found. */
+    for (int i = 0; i < 2 && status == CB_OK; i++) {
+        ops->batch_run(bench->target.device, side->rotation[which]);
+        status = ops->sync(bench->target.device, err);
+    }
+    *ns = ops->batch_span_ns(bench->target.device, side->rotation[which]) /
+          ((double)bench->plan->k * (which + 1));
+    return status;
+}
+
+enum { PAIRS_MAX = 16 };
+
+cb_status cb__bench_proof(cb__bench *bench, int pairs, cb__proof *proof, cb_error *err)
+{
+    double ns[4][PAIRS_MAX];
+    cb__side *sides[2] = {&bench->kernel, &bench->twin[CB__COLD]};
+    cb_status status = CB_OK;
+    pairs = pairs < PAIRS_MAX ? pairs : PAIRS_MAX;
+    for (int p = 0; p < pairs; p++) {
+        unsigned first = (unsigned)(cb__bench_draw(bench) >> 62);
+        for (unsigned i = 0; i < 4 && status == CB_OK; i++) {
+            unsigned what = first ^ i; /* a random one of four orders */
+            ns[what][p] = (double)NAN;
+            if (what < 2 || bench->has_twin)
+                status = rotate(bench, sides[what >> 1], what & 1, &ns[what][p], err);
+        }
+    }
+    if (status != CB_OK)
+        return status;
+    proof->pairs = pairs;
+    proof->kernel_k_ns = cb__median(ns[0], (size_t)pairs);
+    proof->kernel_2k_ns = cb__median(ns[1], (size_t)pairs);
+    proof->twin_k_ns = bench->has_twin ? cb__median(ns[2], (size_t)pairs) : (double)NAN;
+    proof->twin_2k_ns = bench->has_twin ? cb__median(ns[3], (size_t)pairs) : (double)NAN;
+    return CB_OK;
+}
+
+static cb_status asymptote(cb__bench *bench, int sets, int readings, double *gb_per_s,
+                           cb_error *err)
+{
+    const cb__plan *plan = bench->plan;
+    const cb__backend *ops = bench->target.ops;
+    bool reads = strcmp(plan->twin_kernel, "twin_read") == 0;
+    uint64_t bytes = (uint64_t)sets * (reads ? plan->set_bytes : plan->twin_bytes) / 64 * 64;
+    char shape[32];
+    snprintf(shape, sizeof shape, "%llu", (unsigned long long)bytes);
+    cb__case whole;
+    cb_status status = cb__case_parse(bench->request.suite, bench->request.twin_variants[CB__COLD],
+                                      shape, bench->request.isa, &whole, err);
+    cb__launch launch = {0};
+    double ns[PAIRS_MAX];
+    if (status == CB_OK)
+        cb__bench_twin_bind(bench, &whole, bench->ring, bench->twin_dst, &launch);
+    for (int i = 0; i < readings && i < PAIRS_MAX && status == CB_OK; i++) {
+        uint64_t start = ops->now_ns(bench->target.device);
+        ops->launch(bench->target.device, &launch);
+        status = ops->sync(bench->target.device, err);
+        ns[i] = (double)(ops->now_ns(bench->target.device) - start);
+    }
+    if (status == CB_OK)
+        *gb_per_s = (double)(whole.cost.bytes_read + whole.cost.bytes_written) /
+                    cb__median(ns, (size_t)(readings < PAIRS_MAX ? readings : PAIRS_MAX));
+    return status;
+}
+
+cb_status cb__bench_asymptote(cb__bench *bench, int readings, cb__asymptote *out, cb_error *err)
+{
+    cb_status status = asymptote(bench, bench->plan->sets, readings, &out->all_gb_per_s, err);
+    if (status == CB_OK)
+        status = asymptote(bench, bench->plan->k, readings, &out->k_gb_per_s, err);
+    return status;
+}
+
+cb_status cb__bench_floor(cb__bench *bench, cb__submit submit, double *ns, cb_error *err)
+{
+    static const cb__launch empty[CB__BATCH_MAX];
+    const cb__backend *ops = bench->target.ops;
+    cb__batch *batch = NULL;
+    cb__arm arm = {.launches = empty,
+                   .n = bench->plan->batch,
+                   .batches = &batch,
+                   .nbatches = 1,
+                   .batch_launches = bench->plan->batch};
+    cb_status status = ops->batch_new(bench->target.device, empty, bench->plan->batch, &batch, err);
+    double readings[FLOOR_READINGS], host;
+    int cursor = 0;
+    cb__slot_shape shape = {submit, submit == CB__SOLO ? 16 : 1, CB__READINGS};
+    for (int i = 0; i < FLOOR_READINGS && status == CB_OK; i++)
+        status = cb__slot_run(bench->target, &arm, shape, &cursor, &readings[i], &host, err);
+    if (status == CB_OK)
+        *ns = cb__median(readings, FLOOR_READINGS);
+    if (batch)
+        ops->batch_free(bench->target.device, batch);
+    return status;
+}
+
+int cb__bench_twin_read_all(cb__bench *bench, const uint32_t *checksums, cb_error *err)
+{
+    if (strcmp(bench->plan->twin_kernel, "twin_read") != 0 || bench->last_twin_set < 0)
+        return -1;
+    uint32_t sum = 0;
+    if (bench->target.ops->read(bench->target.device, &sum, bench->twin_small[0], sizeof sum,
+                                err) != CB_OK)
+        return 0;
+    return sum == checksums[bench->last_twin_set];
+}
+
+/* ---- choosing the twin ---- */
+
+enum { CANDIDATES_MAX = 16, PICK_ROUNDS_MAX = 64 };
+
+static cb_status pick_round(cb__bench *bench, cb__side *sides, int n, cb__cache_state state,
+                            double (*ns)[PICK_ROUNDS_MAX], int round, cb_error *err)
+{
+    cb__slot_shape shape = {CB__BATCHED, 1, 1};
+    int first = (int)(cb__bench_draw(bench) % (unsigned)n);
+    cb_status status = CB_OK;
+    for (int i = 0; i < n && status == CB_OK; i++) {
+        int which = (first + i) % n;
+        const cb__arm *arm = &sides[which].arms[state];
+        int cursor = (int)(cb__bench_draw(bench) % (unsigned)arm->nbatches);
+        double host;
+        status = cb__slot_run(bench->target, arm, shape, &cursor, &ns[which][round], &host, err);
+    }
+    return status;
+}
+
+cb_status cb__bench_pick_twin(cb__target target, const cb__bench_request *request,
+                              cb__cache_state state, const char *const *candidates, int n,
+                              int rounds, int *best, double *kernel_ns, double *twin_ns,
+                              cb_error *err)
+{
+    cb__side sides[CANDIDATES_MAX] = {0};
+    double ns[CANDIDATES_MAX][PICK_ROUNDS_MAX];
+    cb__bench *bench = NULL;
+    cb__bench_request own = *request;
+    own.twin_variants[0] = own.twin_variants[1] = NULL;
+    n = n < CANDIDATES_MAX ? n : CANDIDATES_MAX;
+    rounds = rounds < PICK_ROUNDS_MAX ? rounds : PICK_ROUNDS_MAX;
+    cb_status status = cb__bench_open(target, &own, &bench, err);
+    for (int i = 0; i < n && status == CB_OK; i++)
+        status = cb__bench_twin_side(bench, candidates[i], &sides[i], err);
+    if (status == CB_OK)
+        status = warm_up(bench, &bench->kernel.arms[state], state, err);
+    for (int round = 0; round < rounds && status == CB_OK; round++)
+        status = pick_round(bench, sides, n, state, ns, round, err);
+    *best = 0;
+    *twin_ns = (double)NAN;
+    for (int i = 0; i < n && status == CB_OK; i++) {
+        double median = cb__median(ns[i], (size_t)rounds);
+        if (i == 0 || median < *twin_ns) {
+            *best = i;
+            *twin_ns = median;
+        }
+    }
+    if (status == CB_OK) {
+        int cursor = 0;
+        double host;
+        cb__slot_shape shape = {CB__BATCHED, 1, 1};
+        status =
+            cb__slot_run(target, &bench->kernel.arms[state], shape, &cursor, kernel_ns, &host, err);
+    }
+    for (int i = 0; i < n && bench; i++)
+        cb__bench_side_fini(bench, &sides[i]);
+    cb__bench_close(bench);
+    return status;
+}

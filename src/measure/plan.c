@@ -1,0 +1,146 @@
+#include "measure/plan.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static uint64_t align(uint64_t value, uint64_t to)
+{
+    return (value + to - 1) / to * to;
+}
+
+static uint64_t max64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+bool cb__role_is_written(cb_role role)
+{
+    return role == CB_OUTPUT || role == CB_INOUT;
+}
+
+bool cb__role_is_read(cb_role role)
+{
+    return role == CB_WEIGHT || role == CB_STREAM || role == CB_INPUT || role == CB_INOUT;
+}
+
+uint64_t cb__plan_rows(const cb__case *c)
+{
+    if (!c->kernel->rotates)
+        return 0;
+    for (int i = 0; i < c->kernel->ndims; i++)
+        if (strcmp(c->kernel->dims[i].name, c->kernel->rotates) == 0)
+            return (uint64_t)c->shape[i];
+    return 0;
+}
+
+uint64_t cb__plan_rotation(uint64_t set, uint64_t rows)
+{
+    return set * 40503 % rows;
+}
+
+/* The plain kernel with the same traffic: the direction that moves under 5 % of it is left out. */
+static void choose_twin(const cb__case *c, cb__plan *plan)
+{
+    const cb_cost *cost = &c->cost;
+    uint64_t all = cost->bytes_read + cost->bytes_written;
+    if (c->kernel->no_twin || all == 0)
+        return;
+    const char *name = "twin_copy";
+    uint64_t bytes = all / 2;
+    if (cost->bytes_written < all / 20) {
+        name = "twin_read";
+        bytes = cost->bytes_read;
+    } else if (cost->bytes_read < all / 20) {
+        name = "twin_write";
+        bytes = cost->bytes_written;
+    }
+    snprintf(plan->twin_kernel, sizeof plan->twin_kernel, "%s", name);
+    plan->twin_bytes = align(max64(bytes, 64), 64);
+}
+
+static void lay_out(const cb__case *c, cb__plan *plan)
+{
+    const cb_kernel *k = c->kernel;
+    uint64_t in_set = 0, in_statics = 0, in_slot = CB__GUARD_BYTES;
+    for (int i = 0; i < k->noperands; i++) {
+        cb_role role = k->operands[i].role;
+        uint64_t bytes = c->packed_bytes[i];
+        plan->rotating[i] = (role == CB_WEIGHT || role == CB_STREAM) && bytes > 0;
+        if (plan->rotating[i]) {
+            plan->streams = true;
+            plan->offset[i] = in_set;
+            in_set = align(in_set + bytes, 64);
+        } else if (role == CB_INPUT) {
+            plan->offset[i] = in_statics;
+            in_statics = align(in_statics + bytes, 4096);
+        } else if (cb__role_is_written(role)) {
+            plan->offset[i] = in_slot;
+            in_slot = align(in_slot + bytes, 64) + CB__GUARD_BYTES;
+        }
+    }
+    uint64_t twin_reads = strcmp(plan->twin_kernel, "twin_write") ? plan->twin_bytes : 0;
+    plan->set_bytes = align(max64(in_set, twin_reads), 4096);
+    plan->slot_bytes = align(in_slot, 4096);
+    plan->file_bytes = in_statics; /* completed when the number of sets is known */
+}
+
+static void count_sets(const cb__case *c, const cb__device_info *info,
+                       const cb__plan_request *request, cb__plan *plan)
+{
+    uint64_t moved = c->cost.bytes_read + c->cost.bytes_written;
+    plan->touched_bytes = moved < plan->set_bytes ? max64(moved, 1) : plan->set_bytes;
+    /* An unknown last level is taken as 64 MiB; the proof of coldness is what decides. */
+    plan->needed_bytes = 4 * (info->llc_bytes ? info->llc_bytes : UINT64_C(64) << 20);
+    uint64_t ring = request->ring_bytes ? request->ring_bytes : plan->needed_bytes;
+    /* A batch moves about 4 MiB: enough that the dispatch is small in it, short enough for many
+     * blocks. */
+    uint64_t batch = (UINT64_C(4) << 20) / plan->touched_bytes + 1;
+    plan->batch = batch < 2 ? 2 : batch > CB__BATCH_MAX ? CB__BATCH_MAX : (int)batch;
+    uint64_t k = (ring + plan->touched_bytes - 1) / plan->touched_bytes;
+    k = align(max64(k, 2), (uint64_t)plan->batch);
+    plan->k = request->cold ? (int)k : 1;
+    plan->sets = request->cold ? 2 * plan->k : 1;
+    plan->slots = request->cold ? plan->sets : plan->batch;
+}
+
+static cb_status check_memory(const cb__case *c, const cb__device_info *info,
+                              const cb__plan_request *request, cb__plan *plan, cb_error *err)
+{
+    uint64_t largest = 0;
+    for (int i = 0; i < c->kernel->noperands; i++)
+        largest += c->logical_bytes[i];
+    uint64_t twin_dst = strcmp(plan->twin_kernel, "twin_read") == 0 ? 0 : plan->twin_bytes;
+    /* The ring and the slots, two logical sets while packing, f64 reference and bound, the
+     * exchange. */
+    plan->memory_bytes = plan->file_bytes +
+                         (uint64_t)plan->slots * (2 * plan->slot_bytes + twin_dst) + 2 * largest +
+                         16 * plan->slot_bytes;
+    if (plan->memory_bytes <= info->memory_bytes)
+        return CB_OK;
+    return cb_error_set(
+        err, CB_NO_MEMORY,
+        "%s needs %.1f MiB (%s of %d sets of %.1f MiB: %.0f MiB of last-level cache must be left "
+        "behind) and %.1f MiB are available%s",
+        c->kernel->name, (double)plan->memory_bytes / 1048576.0, request->cold ? "a ring" : "room",
+        plan->sets, (double)plan->set_bytes / 1048576.0, (double)plan->needed_bytes / 4 / 1048576.0,
+        (double)info->memory_bytes / 1048576.0,
+        request->cold ? "; --cache warm needs one set" : "");
+}
+
+cb_status cb__plan_make(const cb__case *c, const cb__device_info *info,
+                        const cb__plan_request *request, cb__plan *plan, cb_error *err)
+{
+    *plan = (cb__plan){0};
+    choose_twin(c, plan);
+    lay_out(c, plan);
+    if (request->cold && !plan->streams)
+        return cb_error_set(err, CB_USAGE,
+                            "%s streams no operand, so it has no cold state; use --cache warm",
+                            c->kernel->name);
+    count_sets(c, info, request, plan);
+    uint64_t statics = plan->file_bytes;
+    plan->static_offset = (uint64_t)plan->sets * plan->set_bytes;
+    plan->file_bytes = align(plan->static_offset + statics + 4096, 4096);
+    return check_memory(c, info, request, plan, err);
+}

@@ -1,0 +1,57 @@
+/* plan.h: where everything of a case lies: the ring's file, the output slots, the twin; how many
+ * sets, how large a batch.
+ *
+ * A pure function of case and device, computed alike by the process that fills the ring and by
+ * those that measure on it.
+ *
+ *   ring file   [set 0][set 1]...[set sets-1][inputs]     set = its rotating operands, packed, each
+ * 64-byte aligned, then random padding output slot [guard][output][guard]... for each written
+ * operand; one slot a set, so that every launch of a rotation has its own */
+#ifndef CB_MEASURE_PLAN_H
+#define CB_MEASURE_PLAN_H
+
+#include "device/device.h"
+#include "kernel/case.h"
+
+enum { CB__GUARD_BYTES = 4096, CB__BATCH_MAX = 32 };
+
+typedef struct cb__plan {
+    bool streams; /* some operand rotates: there is a cold state */
+    int k;        /* sets of a cold rotation, a multiple of batch */
+    int sets;     /* in the file: 2k, or `batch` slots' worth of set 0 where only warm is asked */
+    int batch;    /* launches of one batch */
+    uint64_t touched_bytes; /* distinct bytes of one set that a launch reads or writes */
+    uint64_t needed_bytes;  /* a ring must touch this many for coldness: 4x the last-level caches */
+    uint64_t set_bytes;     /* from one set to the next */
+    uint64_t static_offset; /* of the inputs in the file */
+    uint64_t file_bytes;
+    bool rotating[CB_OPERANDS_MAX];
+    uint64_t
+        offset[CB_OPERANDS_MAX]; /* in its set, in the file (inputs), or in its slot (outputs) */
+    int slots;
+    uint64_t slot_bytes;
+    uint64_t memory_bytes; /* all that will be taken, at the worst moment */
+    char twin_kernel[16];  /* "twin_read", "twin_write", "twin_copy"; "" without a twin */
+    uint64_t twin_bytes;   /* shape of the twin */
+} cb__plan;
+
+typedef struct cb__plan_request {
+    bool cold;           /* a ring is needed; else set 0 alone */
+    uint64_t ring_bytes; /* 0: as coldness needs; else exactly this much is touched by k sets (a
+                            test's undersized ring) */
+} cb__plan_request;
+
+/* CB_NO_MEMORY says needed and available; CB_USAGE when cold is asked of a kernel that streams
+ * nothing. */
+cb_status cb__plan_make(const cb__case *c, const cb__device_info *info,
+                        const cb__plan_request *request, cb__plan *out, cb_error *err);
+
+/* Row that set `set` puts first where the kernel rotates rows: (set * 40503) mod rows, distinct for
+ * neighbours. */
+uint64_t cb__plan_rotation(uint64_t set, uint64_t rows);
+/* The value of the rotating dimension; 0 when the kernel does not rotate rows. */
+uint64_t cb__plan_rows(const cb__case *c);
+bool cb__role_is_written(cb_role role);
+bool cb__role_is_read(cb_role role); /* weight, stream, input, inout */
+
+#endif

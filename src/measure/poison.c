@@ -1,0 +1,130 @@
+#include "measure/poison.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "coldbench/random.h"
+
+static float from_f16(uint16_t h)
+{
+    uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = h >> 10 & 31, fraction = h & 1023;
+    if (exponent == 0)
+        return (sign ? -1.0f : 1.0f) * ldexpf((float)fraction, -24);
+    uint32_t bits = sign | (exponent == 31 ? 255u : exponent + 112) << 23 | fraction << 13;
+    float value;
+    memcpy(&value, &bits, 4);
+    return value;
+}
+
+/* Truncated: poison needs a plausible value, not the nearest one. */
+static uint16_t to_f16(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, 4);
+    int exponent = (int)(bits >> 23 & 255) - 112;
+    uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
+    if (exponent <= 0)
+        return sign;
+    if (exponent > 30)
+        return (uint16_t)(sign | 0x7bff);
+    return (uint16_t)(sign | exponent << 10 | (bits >> 13 & 1023));
+}
+
+double cb__element_f64(cb_type type, const void *elements, uint64_t i)
+{
+    switch (type) {
+    case CB_U8:
+        return ((const uint8_t *)elements)[i];
+    case CB_I8:
+        return ((const int8_t *)elements)[i];
+    case CB_U16:
+        return ((const uint16_t *)elements)[i];
+    case CB_F16:
+        return (double)from_f16(((const uint16_t *)elements)[i]);
+    case CB_BF16: {
+        uint32_t bits = (uint32_t)((const uint16_t *)elements)[i] << 16;
+        float value;
+        memcpy(&value, &bits, 4);
+        return (double)value;
+    }
+    case CB_I32:
+        return ((const int32_t *)elements)[i];
+    case CB_U32:
+        return ((const uint32_t *)elements)[i];
+    case CB_F32:
+        return (double)((const float *)elements)[i];
+    case CB_F64:
+        return ((const double *)elements)[i];
+    case CB_U64:
+        return (double)((const uint64_t *)elements)[i];
+    }
+    return NAN;
+}
+
+static void element(const cb_operand *operand, uint64_t word, void *to)
+{
+    double value = operand->lo + (operand->hi - operand->lo) * cb_random_f64(word);
+    float single = (float)value;
+    uint16_t half = to_f16(single);
+    switch (operand->type) {
+    case CB_F32:
+        memcpy(to, &single, 4);
+        break;
+    case CB_F64:
+        memcpy(to, &value, 8);
+        break;
+    case CB_F16:
+        memcpy(to, &half, 2);
+        break;
+    case CB_BF16:
+        memcpy(to, (const char *)&single + 2, 2); /* the upper half of a little-endian f32 */
+        break;
+    default: /* every pattern of an integer is a plausible value */
+        memcpy(to, &word, cb__type_bytes(operand->type));
+    }
+}
+
+void cb__poison_fill(const cb_operand *operand, uint64_t seed, int index, int slot, int phase,
+                     void *to, uint64_t bytes)
+{
+    size_t size = cb__type_bytes(operand->type);
+    uint64_t key = cb_random_key(seed, 0x706f69736f6e0000u + (unsigned)index,
+                                 (uint64_t)slot * CB__PHASES + (unsigned)phase);
+    uint64_t before =
+        cb_random_key(seed, 0x706f69736f6e0000u + (unsigned)index, (uint64_t)slot * CB__PHASES);
+    for (uint64_t i = 0; i < bytes / size; i++) {
+        unsigned char *at = (unsigned char *)to + i * size;
+        element(operand, cb_random_word(key, i), at);
+        unsigned char first[8];
+        if (phase == 1) {
+            element(operand, cb_random_word(before, i), first);
+            if (memcmp(first, at, size) == 0)
+                at[0] ^= 1;
+        }
+    }
+}
+
+static void guard(uint64_t seed, int slot, uint64_t from, uint64_t to, unsigned char *base)
+{
+    uint64_t key = cb_random_key(seed, 0x6775617264u, (uint64_t)slot);
+    for (uint64_t i = from; i < to; i += 8) {
+        uint64_t word = cb_random_word(key, i);
+        memcpy(base + i, &word, to - i < 8 ? to - i : 8);
+    }
+}
+
+void cb__poison_slot(const cb__case *c, const cb__plan *plan, uint64_t seed, int slot, int phase,
+                     void *to)
+{
+    uint64_t at = 0;
+    for (int i = 0; i < c->kernel->noperands; i++) {
+        const cb_operand *operand = &c->kernel->operands[i];
+        if (!cb__role_is_written(operand->role))
+            continue;
+        guard(seed, slot, at, plan->offset[i], to);
+        at = plan->offset[i] + c->packed_bytes[i];
+        cb__poison_fill(operand, seed, i, slot, phase, (unsigned char *)to + plan->offset[i],
+                        c->packed_bytes[i]);
+    }
+    guard(seed, slot, at, plan->slot_bytes, to);
+}

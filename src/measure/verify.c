@@ -1,0 +1,128 @@
+#include "measure/verify.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "measure/poison.h"
+
+uint64_t cb__reference_elements(const cb__case *c)
+{
+    uint64_t n = 0;
+    for (int i = 0; i < c->kernel->noperands; i++)
+        if (cb__role_is_written(c->kernel->operands[i].role))
+            n += c->logical_bytes[i] / cb__type_bytes(c->kernel->operands[i].type);
+    return n;
+}
+
+static void compare(double got, double want, double bound, uint64_t index, cb__findings *f)
+{
+    double error = fabs(got - want);
+    double multiple = error == 0 ? 0 : bound > 0 ? error / bound : (double)INFINITY;
+    if (multiple > f->worst)
+        f->worst = multiple;
+    if (multiple <= 1)
+        return;
+    if (f->beyond++ == 0) {
+        f->first_beyond = index;
+        f->got = got;
+        f->want = want;
+        f->bound = bound;
+    }
+}
+
+static void verify_operand(const cb__case *c, int operand, const cb__reference *reference, int set,
+                           uint64_t first, const void *after, cb__findings *f)
+{
+    cb_type type = c->kernel->operands[operand].type;
+    uint64_t n = c->logical_bytes[operand] / cb__type_bytes(type);
+    uint64_t rows = cb__plan_rows(c);
+    uint64_t per_row = rows ? n / rows : 0;
+    uint64_t shift = rows ? cb__plan_rotation((uint64_t)set, rows) * per_row : 0;
+    uint64_t base = first + (rows ? 0 : (uint64_t)set * reference->elements);
+    for (uint64_t i = 0; i < n; i++) {
+        double got = cb__element_f64(type, after, i);
+        uint64_t from = i + shift < n ? i + shift : i + shift - n;
+        double want = reference->values[base + from];
+        /* A definition may itself give NaN or Inf; then the output must be the same. */
+        bool defined = isfinite(want);
+        if (!isfinite(got) && defined) {
+            if (f->nonfinite++ == 0)
+                f->first_nonfinite = i;
+        } else if (defined) {
+            compare(got, want, reference->bounds[base + from], i, f);
+        } else if (!(isnan(want) ? isnan(got) : got == want)) {
+            compare(INFINITY, 0, 1, i, f);
+        }
+    }
+    f->elements += n;
+}
+
+static void verify_guards(const unsigned char *expected, const unsigned char *after, uint64_t from,
+                          uint64_t to, int64_t origin, cb__findings *f)
+{
+    for (uint64_t i = from; i < to; i++) {
+        if (expected[i] == after[i])
+            continue;
+        if (f->guard_bytes++ == 0)
+            f->first_guard = (int64_t)i - origin;
+    }
+}
+
+void cb__verify_slot(const cb__case *c, const cb__plan *plan, const cb__reference *reference,
+                     uint64_t seed, int slot, int set, int phase, const void *after,
+                     cb__findings *f)
+{
+    unsigned char *expected = malloc(plan->slot_bytes);
+    const unsigned char *bytes = after;
+    uint64_t at = 0, first = 0;
+    if (expected)
+        cb__poison_slot(c, plan, seed, slot, phase, expected);
+    for (int i = 0; i < c->kernel->noperands; i++) {
+        if (!cb__role_is_written(c->kernel->operands[i].role))
+            continue;
+        int64_t end = (int64_t)(plan->offset[i] + c->packed_bytes[i]);
+        if (expected)
+            verify_guards(expected, bytes, at, plan->offset[i], end, f);
+        verify_operand(c, i, reference, set, first, bytes + plan->offset[i], f);
+        first += c->logical_bytes[i] / cb__type_bytes(c->kernel->operands[i].type);
+        at = (uint64_t)end;
+        uint64_t next = plan->slot_bytes;
+        if (expected)
+            verify_guards(expected, bytes, at,
+                          next < at + CB__GUARD_BYTES ? next : at + CB__GUARD_BYTES, end, f);
+        at += CB__GUARD_BYTES;
+    }
+    if (!expected) /* what could not be looked at is not called clean */
+        f->guard_bytes++;
+    free(expected);
+    f->slots++;
+}
+
+void cb__verify_written(const cb__case *c, const cb__plan *plan, uint64_t seed, int slot,
+                        const void *after0, const void *after1, cb__findings *f)
+{
+    for (int i = 0; i < c->kernel->noperands; i++) {
+        const cb_operand *operand = &c->kernel->operands[i];
+        if (!cb__role_is_written(operand->role))
+            continue;
+        size_t size = cb__type_bytes(operand->type);
+        uint64_t bytes = c->packed_bytes[i];
+        unsigned char *poison = malloc(2 * bytes + 1);
+        if (!poison) {
+            f->unwritten++;
+            return;
+        }
+        cb__poison_fill(operand, seed, i, slot, 0, poison, bytes);
+        cb__poison_fill(operand, seed, i, slot, 1, poison + bytes, bytes);
+        const unsigned char *a = (const unsigned char *)after0 + plan->offset[i];
+        const unsigned char *b = (const unsigned char *)after1 + plan->offset[i];
+        for (uint64_t j = 0; j + size <= bytes; j += size) {
+            if (memcmp(a + j, poison + j, size) || memcmp(b + j, poison + bytes + j, size))
+                continue;
+            if (f->unwritten++ == 0)
+                f->first_unwritten = j / size;
+        }
+        free(poison);
+    }
+}
