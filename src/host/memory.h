@@ -28,6 +28,10 @@ cb_status cb__region_shared(const char *name, size_t bytes, cb__region *out, cb_
  * filled in ahead (MADV_POPULATE_READ or touching each page). Takes no ownership of fd: the region
  * gets fd = -1. */
 cb_status cb__region_map(int fd, size_t bytes, cb__region *out, cb_error *err);
+/* Once the region is filled: moves into huge pages what was not granted at first touch (Linux 6.1;
+ * works for memory files too where shmem_enabled says never). Best effort; copies what it moves, so
+ * never in a timed region. cb__region_map has done it. */
+void cb__region_collapse(const cb__region *region);
 void cb__region_fini(cb__region *region); /* unmaps, closes fd; NULL base is fine */
 
 typedef struct cb__pages {
