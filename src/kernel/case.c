@@ -334,7 +334,7 @@ cb_status cb__case_parse(const cb__suite *suite, const char *variant, const char
     char name[TEXT_MAX];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(variant, "@/:"), variant);
     /* A user's check, bytes and cost run in a child first: they may crash there, not here. */
-    if (cb__suite_find(suite, name, &module) && !module->builtin) {
+    if (suite->rehearse && cb__suite_find(suite, name, &module) && !module->builtin) {
         char what[TEXT_MAX + 64];
         snprintf(what, sizeof what, "sizing %.200s for shape %.100s", variant, shape ? shape : "");
         cb_status status = cb__rehearse(parse_call_run, &call, 10, what, err);

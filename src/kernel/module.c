@@ -89,7 +89,7 @@ static cb_status kernel_ok(const cb_kernel *k, const char *origin, cb_error *err
             return cb_error_set(
                 err, CB_USAGE, "module %s: kernel %s: operand %d needs name, role, type and layout",
                 origin, k->name, i);
-        writes = writes || o->role == CB_OUTPUT || o->role == CB_INOUT;
+        writes = writes || o->role == CB_OUTPUT;
     }
     if (!writes)
         return cb_error_set(err, CB_USAGE, "module %s: kernel %s writes no operand", origin,
@@ -226,16 +226,19 @@ static cb_status suite_load(cb__suite *suite, const char *origin, bool builtin, 
     return status;
 }
 
-cb_status cb__suite_open(const char *const *files, int nfiles, cb__suite *suite, cb_error *err)
+cb_status cb__suite_open(const char *const *files, int nfiles, bool rehearse, cb__suite *suite,
+                         cb_error *err)
 {
     suite->nmodules = 0;
+    suite->rehearse = rehearse;
     cb_status status = CB_OK;
     for (int i = 0; i < cb__embedded_module_count && status == CB_OK; i++)
         status = suite_load(suite, cb__embedded_modules[i].name, true, err);
     for (int i = 0; i < nfiles && status == CB_OK; i++) {
         char what[600];
         snprintf(what, sizeof what, "loading module %s", files[i]);
-        status = cb__rehearse(try_open, (void *)(uintptr_t)files[i], 10, what, err);
+        if (rehearse)
+            status = cb__rehearse(try_open, (void *)(uintptr_t)files[i], 10, what, err);
         if (status == CB_OK)
             status = suite_load(suite, files[i], false, err);
     }

@@ -20,6 +20,7 @@ enum { CB__SUITE_MAX = 64 };
 typedef struct cb__suite {
     cb__module *modules[CB__SUITE_MAX];
     int nmodules;
+    bool rehearse; /* calls into a user's code are first made in a child */
 } cb__suite;
 
 /* Loads one module from a file or, builtin, from memory (a new image each time). */
@@ -29,10 +30,10 @@ void cb__module_close(cb__module *module);
  * CB_USAGE names what is wrong. */
 cb_status cb__module_validate(const cb_module *table, const char *origin, cb_error *err);
 
-/* All embedded modules, then the user's files. A user's file is first loaded in a child process, so
+/* All embedded modules, then the user's files. With `rehearse` a user's file is first loaded in a child process, so
  * that one that crashes on load is an error (CB_USAGE) and not the end of the program. A kernel
  * name that two modules have is CB_USAGE. */
-cb_status cb__suite_open(const char *const *files, int nfiles, cb__suite *suite, cb_error *err);
+cb_status cb__suite_open(const char *const *files, int nfiles, bool rehearse, cb__suite *suite, cb_error *err);
 void cb__suite_close(cb__suite *suite);
 /* NULL when there is none. */
 const cb_kernel *cb__suite_find(const cb__suite *suite, const char *name,

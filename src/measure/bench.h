@@ -78,9 +78,9 @@ cb_status cb__bench_asymptote(cb__bench *bench, int readings, cb__asymptote *out
 /* An empty kernel through the submit mode: nanoseconds a launch, median of many. */
 cb_status cb__bench_floor(cb__bench *bench, cb__submit submit, double *ns, cb_error *err);
 
-/* 1 when the twin's checksum on the last set it read is `expected(set)`; 0 when not; -1 without a
- * reading twin. */
-int cb__bench_twin_read_all(cb__bench *bench, const uint32_t *checksums, cb_error *err);
+/* What the reading twin last wrote as its checksum, and the set that it had read; *set is -1
+ * without a reading twin. */
+cb_status cb__bench_twin_checksum(cb__bench *bench, int *set, uint32_t *sum, cb_error *err);
 
 /* Times every candidate (variants of the twin) in `rounds` interleaved rounds and gives the index
  * of the fastest by median. */

@@ -286,15 +286,14 @@ cb_status cb__bench_floor(cb__bench *bench, cb__submit submit, double *ns, cb_er
     return status;
 }
 
-int cb__bench_twin_read_all(cb__bench *bench, const uint32_t *checksums, cb_error *err)
+cb_status cb__bench_twin_checksum(cb__bench *bench, int *set, uint32_t *sum, cb_error *err)
 {
-    if (strcmp(bench->plan->twin_kernel, "twin_read") != 0 || bench->last_twin_set < 0)
-        return -1;
-    uint32_t sum = 0;
-    if (bench->target.ops->read(bench->target.device, &sum, bench->twin_small[0], sizeof sum,
-                                err) != CB_OK)
-        return 0;
-    return sum == checksums[bench->last_twin_set];
+    *set = strcmp(bench->plan->twin_kernel, "twin_read") == 0 ? bench->last_twin_set : -1;
+    *sum = 0;
+    if (*set < 0)
+        return CB_OK;
+    return bench->target.ops->read(bench->target.device, sum, bench->twin_small[0], sizeof *sum,
+                                   err);
 }
 
 /* ---- choosing the twin ---- */

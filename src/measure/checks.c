@@ -1,0 +1,320 @@
+#include "measure/checks.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { ROUNDS_MIN = 6 };
+#define SETTLED 0.05     /* hi / lo - 1 of the paired ratio */
+#define COLD_RATIO 1.05  /* time(2k) / time(k) */
+#define ABOVE_TWIN 1.03  /* implied bandwidth over the twin's, on 2k */
+#define FLOOR_MULTIPLE 2 /* under this many floors: mostly dispatch */
+#define FLAT 1.05        /* asymptote on 2k against k sets */
+
+const char *cb__verdict_name(cb__verdict verdict)
+{
+    static const char *const names[] = {
+#define CB_VERDICT_NAME(name, text) text,
+        CB_VERDICT_TABLE(CB_VERDICT_NAME)
+#undef CB_VERDICT_NAME
+    };
+    return names[verdict];
+}
+
+const char *cb__check_status_name(cb__check_status status)
+{
+    static const char *const names[] = {"pass", "fail", "skip"};
+    return names[status];
+}
+
+typedef struct judge {
+    const cb__evidence *e;
+    cb__check *checks;
+    int n;
+} judge;
+
+__attribute__((format(printf, 6, 7))) static void add(judge *j, const char *name,
+                                                      cb__verdict verdict, bool required,
+                                                      cb__check_status status, const char *format,
+                                                      ...)
+{
+    cb__check *check = &j->checks[j->n++];
+    *check = (cb__check){name, status, required, verdict, {0}};
+    va_list args;
+    va_start(args, format);
+    vsnprintf(check->detail, sizeof check->detail, format, args);
+    va_end(args);
+}
+
+static cb__check_status pass_if(bool good)
+{
+    return good ? CB__PASS : CB__FAIL;
+}
+
+/* ---- wrong ---- */
+
+static void process(judge *j)
+{
+    const cb__evidence *e = j->e;
+    bool failed = e->launch.status != CB_OK;
+    add(j, "launch", CB__VERDICT_WRONG, true, pass_if(!failed), "%s",
+        failed ? e->launch.message : "every launch succeeded");
+    failed = e->worker.status != CB_OK;
+    add(j, "worker", CB__VERDICT_WRONG, true, pass_if(!failed), "%s",
+        failed ? e->worker.message : "every worker answered and ended by itself");
+}
+
+static void outputs(judge *j)
+{
+    const cb__findings *f = &j->e->findings;
+    cb__check_status seen = f->slots ? CB__PASS : CB__SKIP;
+    const unsigned long long n = f->elements;
+    if (f->unwritten)
+        add(j, "written", CB__VERDICT_WRONG, true, CB__FAIL, "%llu never written, first at %llu",
+            (unsigned long long)f->unwritten, (unsigned long long)f->first_unwritten);
+    else
+        add(j, "written", CB__VERDICT_WRONG, true, seen,
+            "every element differs from one of two poisons");
+    if (f->guard_bytes)
+        add(j, "guards", CB__VERDICT_WRONG, true, CB__FAIL,
+            "%llu bytes changed outside an output, first %lld bytes %s its end",
+            (unsigned long long)f->guard_bytes,
+            (long long)(f->first_guard < 0 ? -f->first_guard : f->first_guard),
+            f->first_guard < 0 ? "before" : "past");
+    else
+        add(j, "guards", CB__VERDICT_WRONG, true, seen, "the zones around outputs are unchanged");
+    add(j, "inputs", CB__VERDICT_WRONG, true,
+        j->e->inputs_changed ? CB__FAIL
+        : j->e->complete     ? CB__PASS
+                             : CB__SKIP,
+        j->e->inputs_changed ? "the digest of the inputs changed while measuring"
+                             : "the digest of all inputs is what it was");
+    if (f->beyond)
+        add(j, "bound", CB__VERDICT_WRONG, true, CB__FAIL,
+            "%llu of %llu elements outside the error bound, first at %llu: got %.9g, want %.9g "
+            "+- %.3g",
+            (unsigned long long)f->beyond, n, (unsigned long long)f->first_beyond, f->got, f->want,
+            f->bound);
+    else
+        add(j, "bound", CB__VERDICT_WRONG, true, seen,
+            "%llu elements of %llu outputs against f64; largest error %.3f of the bound", n,
+            (unsigned long long)f->slots, f->worst);
+    if (f->nonfinite)
+        add(j, "finite", CB__VERDICT_WRONG, true, CB__FAIL, "%llu NaN or Inf, first at %llu",
+            (unsigned long long)f->nonfinite, (unsigned long long)f->first_nonfinite);
+    else
+        add(j, "finite", CB__VERDICT_WRONG, true, seen, "no NaN, no Inf");
+}
+
+/* ---- impossible ---- */
+
+static void ceiling(judge *j)
+{
+    const cb__evidence *e = j->e;
+    double gb = e->gb_per_s.lo;
+    double peak = e->device->peak_bytes_per_s * 1e-9;
+    double dram = e->cache == CB__COLD ? e->device->peak_dram_bytes_per_s * 1e-9 : 0;
+    const char *what = dram > 0 && (peak <= 0 || dram < peak) ? "memory" : "load ports";
+    double limit = dram > 0 && (peak <= 0 || dram < peak) ? dram : peak;
+    if (!(limit > 0))
+        add(j, "ceiling", CB__VERDICT_IMPOSSIBLE, false, CB__SKIP,
+            "no physical ceiling is known for this processor");
+    else
+        add(j, "ceiling", CB__VERDICT_IMPOSSIBLE, true,
+            e->rounds ? pass_if(!(gb > limit)) : CB__SKIP, "%.1f GB/s %s the %.1f GB/s of the %s",
+            gb, gb > limit ? "is above" : "is under", limit, what);
+}
+
+/* ---- contaminated ---- */
+
+static void ring(judge *j)
+{
+    const cb__evidence *e = j->e;
+    if (e->cache != CB__COLD)
+        return;
+    double touched = (double)e->plan->k * (double)e->plan->touched_bytes;
+    bool good = e->plan->k >= 2 && touched >= (double)e->plan->needed_bytes;
+    add(j, "ring", CB__VERDICT_CONTAMINATED, true, pass_if(good),
+        "%d sets, %.1f MiB a rotation; 4x the last-level caches are %.1f MiB", e->plan->k,
+        touched / 1048576, (double)e->plan->needed_bytes / 1048576);
+}
+
+/* 1: colder than proven impossible to doubt; -1: shown warm; 0: cannot tell. */
+static int ratio_says(cb__interval ratio)
+{
+    return ratio.hi <= COLD_RATIO ? 1 : ratio.lo > COLD_RATIO ? -1 : 0;
+}
+
+static void cold(judge *j)
+{
+    const cb__evidence *e = j->e;
+    if (e->cache != CB__COLD)
+        return;
+    if (e->proofs == 0) {
+        add(j, "cold", CB__VERDICT_CONTAMINATED, true, CB__SKIP, "no proof of coldness was made");
+        return;
+    }
+    int kernel = ratio_says(e->kernel_2k_over_k);
+    int twin = e->has_twin ? ratio_says(e->twin_2k_over_k) : 1;
+    double implied = fmax(e->gb_per_s.lo, e->kernel_2k_gb_per_s.lo);
+    bool above_twin = e->has_twin && implied > ABOVE_TWIN * e->twin_2k_gb_per_s.hi;
+    double dram = e->device->peak_dram_bytes_per_s * 1e-9;
+    bool above_dram = dram > 0 && implied > dram;
+    if (above_twin || above_dram) {
+        add(j, "cold", CB__VERDICT_CONTAMINATED, true, CB__FAIL,
+            "%.1f GB/s is above %s: some of it came from a cache", implied,
+            above_dram ? "the ceiling of the memory" : "1.03x the twin on 2k sets");
+        return;
+    }
+    cb__check_status status = kernel < 0 || twin < 0 ? CB__FAIL
+                              : kernel && twin       ? CB__PASS
+                                                     : CB__SKIP;
+    add(j, "cold", CB__VERDICT_CONTAMINATED, true, status,
+        "time on 2k over k sets: kernel %.3f [%.3f, %.3f], twin %.3f [%.3f, %.3f]; %s 1.05",
+        e->kernel_2k_over_k.mid, e->kernel_2k_over_k.lo, e->kernel_2k_over_k.hi,
+        e->twin_2k_over_k.mid, e->twin_2k_over_k.lo, e->twin_2k_over_k.hi,
+        status == CB__PASS   ? "wholly under"
+        : status == CB__FAIL ? "wholly above"
+                             : "not clear of");
+}
+
+static void memory(judge *j)
+{
+    const cb__evidence *e = j->e;
+    if (!e->plan->streams)
+        return;
+    bool random = e->distinct_words * 10 >= e->sampled_words * 9;
+    add(j, "content", CB__VERDICT_CONTAMINATED, true, e->sampled_words ? pass_if(random) : CB__SKIP,
+        "%llu of %llu sampled words are distinct", (unsigned long long)e->distinct_words,
+        (unsigned long long)e->sampled_words);
+    double resident =
+        e->plan->file_bytes ? (double)e->pages.resident_bytes / (double)e->plan->file_bytes : 0;
+    double huge =
+        e->plan->file_bytes ? (double)e->pages.huge_bytes / (double)e->plan->file_bytes : 0;
+    if (!e->pages.known)
+        add(j, "pages", CB__VERDICT_CONTAMINATED, false, CB__SKIP,
+            "the kernel does not say which pages were granted");
+    else
+        add(j, "pages", CB__VERDICT_CONTAMINATED, true, pass_if(resident >= 0.99),
+            "%.1f %% resident, %.0f %% in huge pages", 100 * fmin(resident, 1),
+            100 * fmin(huge, 1));
+}
+
+static void surroundings(judge *j)
+{
+    const cb__evidence *e = j->e;
+    bool required = e->device->has_counters;
+    if (isnan(e->clock_spread))
+        add(j, "clock", CB__VERDICT_CONTAMINATED, required, CB__SKIP, "the core clock is unknown");
+    else
+        add(j, "clock", CB__VERDICT_CONTAMINATED, required, pass_if(e->clock_spread <= 0.05),
+            "core clock within %.1f %% over rounds", 100 * e->clock_spread);
+    if (isnan(e->steal_share))
+        add(j, "interference", CB__VERDICT_CONTAMINATED, required, CB__SKIP,
+            "the system does not say");
+    else
+        add(j, "interference", CB__VERDICT_CONTAMINATED, required, pass_if(e->steal_share <= 0.02),
+            "%.1f %% stolen by the hypervisor, %lld involuntary switches", 100 * e->steal_share,
+            (long long)e->involuntary);
+}
+
+/* ---- unstable, floor-bound, lower-bound ---- */
+
+bool cb__settled(const cb__evidence *e)
+{
+    cb__interval x = e->has_twin ? e->of_twin : e->time_ns;
+    return e->rounds >= ROUNDS_MIN && x.hi / x.lo - 1 <= SETTLED && !(fabs(e->trend) > SETTLED);
+}
+
+static void settled(judge *j)
+{
+    const cb__evidence *e = j->e;
+    cb__interval x = e->has_twin ? e->of_twin : e->time_ns;
+    if (e->rounds == 0)
+        add(j, "settled", CB__VERDICT_UNSTABLE, true, CB__SKIP, "no round was completed");
+    else
+        add(j, "settled", CB__VERDICT_UNSTABLE, true, pass_if(cb__settled(e)),
+            "%s within %.1f %% over %d rounds; trend within rounds %+.1f %%",
+            e->has_twin ? "ratio to the twin" : "time", 100 * (x.hi / x.lo - 1), e->rounds,
+            100 * e->trend);
+}
+
+double cb__floor_share(const cb__evidence *e)
+{
+    double share = e->floor_ns / e->time_ns.mid;
+    return share < 1 ? share : 1;
+}
+
+static void floors(judge *j)
+{
+    const cb__evidence *e = j->e;
+    /* Time that is proportional to arithmetic alone still has the same floor. */
+    bool above = e->time_ns.mid >= FLOOR_MULTIPLE * e->floor_ns;
+    add(j, "floor", CB__VERDICT_FLOOR_BOUND, true, e->rounds ? pass_if(above) : CB__SKIP,
+        "%.0f ns a launch, an empty kernel takes %.0f ns %s", e->time_ns.mid, e->floor_ns,
+        cb__submit_name(e->submit));
+}
+
+static void drive(judge *j)
+{
+    const cb__evidence *e = j->e;
+    if (!e->has_twin)
+        return;
+    if (e->cache == CB__COLD && e->proofs == 0) {
+        add(j, "saturation", CB__VERDICT_LOWER_BOUND, true, CB__SKIP,
+            "the ceiling was not measured");
+    } else if (e->cache == CB__COLD) {
+        cb__interval flat = e->asymptote_2k_over_k;
+        bool good = flat.lo <= FLAT && flat.hi >= 1 / FLAT;
+        add(j, "saturation", CB__VERDICT_LOWER_BOUND, true, pass_if(good),
+            "the twin's ceiling on 2k over k sets: %.3f [%.3f, %.3f]", flat.mid, flat.lo, flat.hi);
+    }
+    if (e->twin_sums_wrong)
+        add(j, "drive", CB__VERDICT_LOWER_BOUND, true, CB__FAIL,
+            "the twin's checksum was wrong %d of %d times: it did not read everything",
+            e->twin_sums_wrong, e->twin_sums_seen);
+    else
+        add(j, "drive", CB__VERDICT_LOWER_BOUND, true, pass_if(e->twin_candidates >= 2),
+            "the twin is the fastest of %d; its checksum was right %d of %d times",
+            e->twin_candidates, e->twin_sums_seen, e->twin_sums_seen);
+}
+
+cb__verdict cb__judge(const cb__evidence *e, cb__check *checks, int *nchecks)
+{
+    judge j = {e, checks, 0};
+    process(&j);
+    outputs(&j);
+    ceiling(&j);
+    ring(&j);
+    cold(&j);
+    memory(&j);
+    surroundings(&j);
+    settled(&j);
+    floors(&j);
+    drive(&j);
+    *nchecks = j.n;
+    cb__verdict verdict = CB__VERDICT_OK;
+    for (int i = 0; i < j.n; i++) {
+        cb__verdict says = !checks[i].required            ? CB__VERDICT_OK
+                           : checks[i].status == CB__FAIL ? checks[i].verdict
+                           : checks[i].status == CB__SKIP ? CB__VERDICT_UNKNOWN
+                                                          : CB__VERDICT_OK;
+        if (says < verdict)
+            verdict = says;
+    }
+    return verdict;
+}
+
+void cb__residency_text(const cb__evidence *e, char *text, size_t size)
+{
+    text[0] = '\0';
+    if (e->cache != CB__WARM || !e->plan->streams)
+        return;
+    double set = (double)e->plan->touched_bytes, llc = (double)e->plan->needed_bytes / 4;
+    if (set <= llc)
+        snprintf(text, size, "%.1f MB fit %.0f MiB of last-level cache: this measures the cache",
+                 set / 1e6, llc / 1048576);
+    else
+        snprintf(text, size, "%.1f MB do not fit %.0f MiB of last-level cache", set / 1e6,
+                 llc / 1048576);
+}

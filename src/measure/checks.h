@@ -1,0 +1,87 @@
+/* checks.h: from evidence to checks to a verdict. Pure; every rule of the method about one figure
+ * is in checks.c. */
+#ifndef CB_MEASURE_CHECKS_H
+#define CB_MEASURE_CHECKS_H
+
+#include "measure/bench.h"
+#include "measure/verify.h"
+#include "stats/order.h"
+
+/* In the order in which they apply. */
+#define CB_VERDICT_TABLE(X)                                                                        \
+    X(WRONG, "wrong")                                                                              \
+    X(IMPOSSIBLE, "impossible")                                                                    \
+    X(CONTAMINATED, "contaminated")                                                                \
+    X(UNSTABLE, "unstable")                                                                        \
+    X(FLOOR_BOUND, "floor-bound")                                                                  \
+    X(LOWER_BOUND, "lower-bound")                                                                  \
+    X(UNKNOWN, "unknown")                                                                          \
+    X(OK, "ok")
+
+typedef enum cb__verdict {
+#define CB_VERDICT_ENUM(name, text) CB__VERDICT_##name,
+    CB_VERDICT_TABLE(CB_VERDICT_ENUM)
+#undef CB_VERDICT_ENUM
+} cb__verdict;
+const char *cb__verdict_name(cb__verdict verdict);
+
+typedef enum cb__check_status { CB__PASS, CB__FAIL, CB__SKIP } cb__check_status;
+const char *cb__check_status_name(cb__check_status status);
+
+enum { CB__CHECKS_MAX = 24 };
+
+typedef struct cb__check {
+    const char *name;
+    cb__check_status status;
+    bool required;
+    cb__verdict verdict; /* what failing it means */
+    char detail[240];
+} cb__check;
+
+/* All that is known about one row (one cache state, one submit mode). Ratios and bandwidths are
+ * intervals over rounds. */
+typedef struct cb__evidence {
+    const cb__case *c;
+    const cb__plan *plan;
+    const cb__device_info *device;
+    cb__cache_state cache;
+    cb__submit submit;
+    int rounds;
+    bool complete;           /* false: interrupted, or a worker failed */
+    cb_error launch, worker; /* what the device or the process said, if anything */
+    cb__findings findings;   /* of all rounds; the pre-timing and the timed launches */
+    bool inputs_changed;
+    uint64_t sampled_words, distinct_words;
+    cb__pages pages;
+    bool has_twin;
+    cb__interval time_ns, of_twin; /* of_twin: twin time / kernel time */
+    cb__interval gb_per_s;
+    double
+        trend; /* of of_twin within rounds: second half over first half - 1, median over rounds */
+    double floor_ns;
+    int twin_sums_seen, twin_sums_wrong;
+    int twin_candidates;
+    /* the cold state's proof; intervals over rounds, n = 0 where none was made */
+    int proofs;
+    cb__interval kernel_2k_over_k, twin_2k_over_k;
+    cb__interval kernel_2k_gb_per_s, twin_2k_gb_per_s;
+    cb__interval asymptote_gb_per_s; /* over 2k sets, one launch */
+    cb__interval asymptote_2k_over_k;
+    double clock_spread; /* (max - min) / median over rounds; NaN unknown */
+    double steal_share;  /* of the wall time of the rounds, per CPU; NaN unknown */
+    int64_t involuntary;
+} cb__evidence;
+
+/* Fills checks (room for CB__CHECKS_MAX) and gives the verdict. */
+cb__verdict cb__judge(const cb__evidence *e, cb__check *checks, int *nchecks);
+
+/* The share of a figure that is dispatch: floor / time, at most 1. */
+double cb__floor_share(const cb__evidence *e);
+/* The paired ratio has settled: hi / lo - 1 <= 5 %, no trend within rounds above 5 %. Without a
+ * twin: of the time. */
+bool cb__settled(const cb__evidence *e);
+/* The plain answer "9.4 MB fit 32 MiB of last-level cache: this measures the cache" for a warm
+ * figure; "" otherwise. */
+void cb__residency_text(const cb__evidence *e, char *text, size_t size);
+
+#endif
