@@ -1,9 +1,12 @@
 #include "base/dl.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,15 +144,42 @@ static cb__dl *load_from_file(const void *bytes, size_t size, char *why)
     return library;
 }
 
+static bool within(uint64_t offset, uint64_t length, size_t size)
+{
+    return offset <= size && length <= size - offset;
+}
+
+/* What is wrong with the bytes as a shared object; NULL: nothing that can be told without loading.
+ * The loader maps what the headers promise, and a file that was cut then ends it with SIGBUS. */
+static const char *fault_of(const unsigned char *bytes, size_t size)
+{
+    ElfW(Ehdr) head;
+    ElfW(Phdr) segment;
+    if (size < sizeof head || memcmp(bytes, ELFMAG, SELFMAG))
+        return "are not a shared object";
+    memcpy(&head, bytes, sizeof head);
+    if (head.e_ident[EI_CLASS] != (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) ||
+        head.e_type != ET_DYN || head.e_phentsize != sizeof segment)
+        return "are not a shared object of this machine";
+    if (!within(head.e_phoff, (uint64_t)head.e_phnum * sizeof segment, size))
+        return "are a shared object that was cut";
+    for (size_t i = 0; i < head.e_phnum; i++) {
+        memcpy(&segment, bytes + head.e_phoff + i * sizeof segment, sizeof segment);
+        if (!within(segment.p_offset, segment.p_filesz, size))
+            return "are a shared object that was cut";
+    }
+    return NULL;
+}
+
 cb_status cb__dl_open_bytes(const char *name, const void *bytes, size_t size, cb__dl **out,
                             cb_error *err)
 {
     char memory_why[WORDS_BYTES], file_why[WORDS_BYTES];
     *out = NULL;
-    if (size < 4 || memcmp(bytes, "\177ELF", 4))
-        return cb_error_set(err, CB_UNAVAILABLE,
-                            "cannot load module '%s': its %zu bytes are not a shared object", name,
-                            size);
+    const char *fault = fault_of(bytes, size);
+    if (fault)
+        return cb_error_set(err, CB_UNAVAILABLE, "cannot load module '%s': its %zu bytes %s", name,
+                            size, fault);
     *out = load_from_memory(name, bytes, size, memory_why);
     if (!*out)
         *out = load_from_file(bytes, size, file_why);

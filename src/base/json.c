@@ -277,7 +277,7 @@ cb_status cb__json_parse(const char *text, size_t size, const char *what, cb__js
     freelocale(c);
     if (*root)
         return CB_OK;
-    if (json_error_code(&error) == json_error_out_of_memory)
+    if (!error.text[0]) /* how jansson says that it had no memory */
         return cb_error_set(err, CB_NO_MEMORY, "%s: no memory for %zu bytes of JSON", what, size);
     return cb_error_set(err, CB_USAGE, "%s: %d:%d: %s", what, error.line, error.column, error.text);
 }

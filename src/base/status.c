@@ -52,8 +52,10 @@ cb_status cb_error_prefix(cb_error *err, const char *format, ...)
     va_start(args, format);
     int used = vsnprintf(err->message, sizeof err->message, format, args);
     va_end(args);
-    if (used >= 0 && (size_t)used < sizeof err->message)
-        snprintf(err->message + used, sizeof err->message - (size_t)used, ": %s", old);
+    /* Room for ": " and a terminator; what does not fit is cut. */
+    int room = (int)sizeof err->message - used - 3;
+    if (used >= 0 && room > 0)
+        snprintf(err->message + used, (size_t)room + 3, ": %.*s", room, old);
     return err->status;
 }
 
