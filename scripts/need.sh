@@ -16,6 +16,7 @@ build  module  jansson    libjansson-dev
 build  module  hwloc      libhwloc-dev
 test   module  cmocka     libcmocka-dev
 test   command clang      clang
+test   file    /usr/share/i18n/locales/de_DE locales
 format command clang-format clang-format
 '
 
@@ -36,6 +37,7 @@ has() {
     case $1 in
     command) command -v "$2" >/dev/null 2>&1 ;;
     header) printf '#include <%s>\n' "$2" | gcc -fsyntax-only -x c - >/dev/null 2>&1 ;;
+    file) [ -e "$2" ] ;;
     module) pkg-config --exists "$2" 2>/dev/null ;;
     cmake)
         found=$(cmake --version 2>/dev/null | sed -n 's/^cmake version //p')
