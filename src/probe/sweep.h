@@ -1,0 +1,25 @@
+/* sweep.h: bandwidth of plain reading over working sets, in one process. Runs in a worker. */
+#ifndef CB_PROBE_SWEEP_H
+#define CB_PROBE_SWEEP_H
+
+#include "kernel/case.h"
+#include "timing/slot.h"
+
+typedef struct cb__sweep {
+    const cb__suite *suite;
+    const char *twin; /* variant of twin_read without `passes` */
+    unsigned isa;
+    const int64_t *bytes; /* sizes in the order in which they are measured */
+    int n;
+    double reading_ns; /* a reading reads its set again and again for about this long */
+    uint64_t seed;
+} cb__sweep;
+
+/* gb_per_s[i]: of size i, from the slope between p and 3p passes in one launch, so that neither the
+ * dispatch nor the start of a pass is in it. folded[i]: time of 3p passes over 3 times that of p
+ * passes, dispatch taken off: 1 when three times the traffic takes three times as long. Nothing is
+ * measured on untouched pages: the set is filled with random words first. */
+cb_status cb__sweep_run(cb__target target, const cb__sweep *sweep, double *gb_per_s, double *folded,
+                        void (*progress)(void *, double), void *arg, cb_error *err);
+
+#endif

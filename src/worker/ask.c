@@ -1,0 +1,90 @@
+#include <string.h>
+
+#include "host/clock.h"
+#include "worker/worker.h"
+
+static const uint64_t grace_ns = 2000000000;
+
+static cb_status status_named(const char *name)
+{
+    for (int i = 0; i < CB_STATUS_COUNT; i++)
+        if (strcmp(cb_status_name((cb_status)i), name) == 0)
+            return (cb_status)i;
+    return CB_GARBAGE;
+}
+
+static cb_status take_line(const cb__asker *asker, const cb__buf *line, const char *type,
+                           cb__json **answer, bool *more, cb_error *err)
+{
+    cb__json *json = NULL;
+    *more = false;
+    if (cb__json_parse(cb__buf_text(line), line->size, "a worker's line", &json, err) != CB_OK)
+        return err ? (err->status = CB_GARBAGE) : CB_GARBAGE;
+    const char *is = cb__json_text(cb__json_get(json, "type"), "");
+    cb_status status = CB_OK;
+    if (strcmp(is, type) == 0) {
+        *answer = json;
+        return CB_OK;
+    }
+    if (strcmp(is, "progress") == 0) {
+        *more = true;
+        if (asker->progress)
+            asker->progress(asker->arg, cb__json_real(cb__json_get(json, "done"), 0));
+    } else if (strcmp(is, "error") == 0) {
+        cb_status said = status_named(cb__json_text(cb__json_get(json, "status"), ""));
+        status = cb_error_set(err, said == CB_OK ? CB_GARBAGE : said, "%s",
+                              cb__json_text(cb__json_get(json, "message"), "a worker's error"));
+    } else {
+        status = cb_error_set(err, CB_GARBAGE,
+                              "a worker answered with type '%.40s' where '%s' was asked", is, type);
+    }
+    cb__json_free(json);
+    return status;
+}
+
+static int descriptors(const cb__work *work, int *fds)
+{
+    const int all[] = {work->ring_fd, work->reference_fd, work->exchange_fd};
+    int n = 0;
+    for (int i = 0; i < 3; i++)
+        if (all[i] > 2)
+            fds[n++] = all[i];
+    return n;
+}
+
+cb_status cb__ask(const cb__asker *asker, const cb__work *work, const char *type, cb__json **answer,
+                  cb_error *err)
+{
+    static char *const self[] = {(char *)(uintptr_t) "/proc/self/exe",
+                                 (char *)(uintptr_t)CB__WORKER_FLAG, NULL};
+    int fds[3];
+    int nfds = descriptors(work, fds);
+    cb__child child;
+    cb__buf line = CB__BUF_INIT;
+    *answer = NULL;
+    cb_status status =
+        cb__spawn(asker->command.argv ? asker->command.argv : self, NULL, fds, nfds, &child, err);
+    if (status != CB_OK)
+        return status;
+    uint64_t silence_ns = (uint64_t)(asker->silence_s * 1e9);
+    cb__work_write(work, &line);
+    if (line.failed)
+        status = cb_error_set(err, CB_NO_MEMORY, "no memory for a request");
+    if (status == CB_OK)
+        status = cb__child_write(&child, cb__buf_text(&line), line.size,
+                                 cb__clock_ns() + silence_ns, err);
+    bool more = true;
+    while (status == CB_OK && more) {
+        status = cb__child_line(&child, cb__clock_ns() + silence_ns, asker->stop, &line, err);
+        if (status == CB_OK)
+            status = take_line(asker, &line, type, answer, &more, err);
+        else if (status == CB_TIMEOUT && err) {
+            cb_error_clear(err);
+            cb_error_set(err, CB_TIMEOUT, "the worker said nothing for %.0f s and was stopped",
+                         asker->silence_s);
+        }
+    }
+    cb__child_end(&child, status == CB_OK ? grace_ns : 0);
+    cb__buf_fini(&line);
+    return status;
+}

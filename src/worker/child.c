@@ -1,0 +1,405 @@
+/* The measuring process: one request a line, one answer a line, progress between. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "coldbench/worker.h"
+#include "host/clock.h"
+#include "host/environment.h"
+#include "host/topology.h"
+#include "measure/fill.h"
+#include "probe/sweep.h"
+#include "worker/worker.h"
+
+typedef struct serving {
+    int out;
+    const cb__work *work;
+    cb__arena arena;
+    cb__suite suite;
+    unsigned isa;
+    cb__target target;
+    cb__device_info info;
+    cb__case c;
+    cb__plan plan;
+    uint64_t last_progress_ns;
+} serving;
+
+/* ---- lines out ---- */
+
+static void send_line(int out, const cb__buf *line)
+{
+    const char *bytes = cb__buf_text(line);
+    size_t left = line->size;
+    while (left) {
+        ssize_t n = write(out, bytes, left);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            _exit(3); /* nobody listens any more */
+        bytes += n;
+        left -= (size_t)n;
+    }
+}
+
+static void say_progress(void *arg, double done)
+{
+    serving *s = arg;
+    uint64_t now = cb__clock_ns();
+    if (now - s->last_progress_ns < 100000000)
+        return;
+    s->last_progress_ns = now;
+    cb__buf line = CB__BUF_INIT;
+    cb__buf_printf(&line, "{\"type\":\"progress\",\"done\":%.3f}\n", done);
+    send_line(s->out, &line);
+    cb__buf_fini(&line);
+}
+
+static void say_error(int out, const cb_error *err)
+{
+    cb__buf line = CB__BUF_INIT;
+    cb__json_writer w;
+    cb__json_begin(&w, &line, false);
+    cb__json_object(&w);
+    cb__json_key(&w, "type");
+    cb__json_string(&w, "error");
+    cb__json_key(&w, "status");
+    cb__json_string(&w, cb_status_name(err->status));
+    cb__json_key(&w, "message");
+    cb__json_string(&w, err->message);
+    cb__json_end(&w);
+    cb__buf_puts(&line, "\n");
+    send_line(out, &line);
+    cb__buf_fini(&line);
+}
+
+/* ---- what every request begins with ---- */
+
+static cb_status open_device(serving *s, cb_error *err)
+{
+    const char *script = NULL;
+    cb_status status = cb__backend_find(s->work->device, &s->target.ops, &script, err);
+    if (status == CB_OK)
+        status = s->target.ops->open(script, s->work->threads, &s->target.device, err);
+    if (status == CB_OK)
+        s->target.ops->info(s->target.device, &s->info);
+    return status;
+}
+
+static cb_status open_suite(serving *s, cb_error *err)
+{
+    static cb__topology topology;
+    cb_status status = cb__topology_read("", &topology, err);
+    s->isa = topology.isa;
+    const char *files[1] = {s->work->module};
+    if (status == CB_OK)
+        status = cb__suite_open(files, s->work->module != NULL, false, &s->suite, err);
+    return status;
+}
+
+static cb_status open_case(serving *s, cb_error *err)
+{
+    cb_status status = open_suite(s, err);
+    if (status == CB_OK)
+        status = cb__case_parse(&s->suite, s->work->variant ? s->work->variant : "", s->work->shape,
+                                s->isa, &s->c, err);
+    /* The parent has seen to the memory before it made the ring, which is now part of what is
+     * taken. */
+    s->info.memory_bytes = UINT64_MAX;
+    cb__plan_request request = {s->work->cold, s->work->ring_bytes};
+    return status == CB_OK ? cb__plan_make(&s->c, &s->info, &request, &s->plan, err) : status;
+}
+
+/* ---- fill ---- */
+
+static cb_status make_pool(serving *s, cb__pool **pool, cb_error *err)
+{
+    static cb__topology topology;
+    cb_status status = cb__topology_read("", &topology, err);
+    int threads = s->work->threads ? s->work->threads : cb__default_threads(&topology);
+    if (threads > topology.ncores)
+        threads = topology.ncores;
+    return status == CB_OK ? cb__pool_new(topology.cores, threads, pool, err) : status;
+}
+
+static cb_status do_fill(serving *s, cb__buf *line, cb_error *err)
+{
+    cb__region ring = CB__REGION_INIT, reference = CB__REGION_INIT;
+    cb__pool *pool = NULL;
+    cb__filled filled = {0};
+    cb_status status = open_case(s, err);
+    if (status != CB_OK)
+        return status;
+    int sets = cb__fill_reference_sets(&s->c, &s->plan);
+    uint64_t n = cb__reference_elements(&s->c) * (uint64_t)sets;
+    /* The device's own threads are at rest; the filling threads stand on the same processors. */
+    status = make_pool(s, &pool, err);
+    if (status == CB_OK)
+        status = cb__region_map(s->work->ring_fd, s->plan.file_bytes, &ring, err);
+    if (status == CB_OK)
+        status = cb__region_map(s->work->reference_fd, n * 16, &reference, err);
+    if (status == CB_OK)
+        status = cb__fill(&s->c, &s->plan, pool, s->work->seed, ring.base, reference.base,
+                          (double *)reference.base + n, sets, say_progress, s, &filled, err);
+    if (status == CB_OK) {
+        cb__fill_answer answer = {filled.digest,     filled.sampled_words, filled.distinct_words,
+                                  filled.prepare_ns, filled.checksums,     s->plan.sets};
+        cb__fill_answer_write(&answer, line);
+    }
+    free(filled.checksums);
+    cb__pool_free(pool);
+    cb__region_fini(&ring);
+    cb__region_fini(&reference);
+    return status;
+}
+
+/* ---- pick the twin ---- */
+
+static cb__bench_request bench_request(serving *s)
+{
+    return (cb__bench_request){.suite = &s->suite,
+                               .c = &s->c,
+                               .plan = &s->plan,
+                               .ring_fd = s->work->ring_fd,
+                               .seed = s->work->seed,
+                               .elapsed_ns = s->work->elapsed_ns,
+                               .isa = s->isa};
+}
+
+enum { PICK_ROUNDS = 9 };
+
+static cb_status do_pick(serving *s, cb__buf *line, cb_error *err)
+{
+    cb__pick_answer answer = {0};
+    cb_status status = open_case(s, err);
+    cb__bench_request request = bench_request(s);
+    for (int state = 0; state < 2 && status == CB_OK; state++) {
+        if (state == CB__COLD && s->plan.sets < 2)
+            continue;
+        status = cb__bench_pick_twin(s->target, &request, (cb__cache_state)state, s->work->twins,
+                                     s->work->ntwins, PICK_ROUNDS, &answer.best[state],
+                                     &answer.kernel_ns[state], &answer.twin_ns[state], err);
+        say_progress(s, (state + 1) / 2.0);
+    }
+    if (status == CB_OK)
+        cb__pick_answer_write(&answer, line);
+    return status;
+}
+
+/* ---- one round ---- */
+
+static cb_status mode_memory(serving *s, cb__mode_answer *m, int blocks, cb_error *err)
+{
+    size_t n = (size_t)blocks;
+    m->blocks = (cb__blocks){.n = blocks,
+                             .kernel_ns = cb__arena_array(&s->arena, n, sizeof(double)),
+                             .twin_ns = cb__arena_array(&s->arena, n, sizeof(double)),
+                             .host_ns = cb__arena_array(&s->arena, n, sizeof(double)),
+                             .order = cb__arena_array(&s->arena, n, sizeof(int64_t))};
+    bool there = m->blocks.kernel_ns && m->blocks.twin_ns && m->blocks.host_ns && m->blocks.order;
+    return there ? CB_OK
+                 : cb_error_set(err, CB_NO_MEMORY, "worker: no memory for %d blocks", blocks);
+}
+
+/* A failed launch is this mode's finding, not the worker's failure. */
+static cb_status found(cb__mode_answer *m, cb_status status, cb_error *err)
+{
+    if (status != CB_WRONG)
+        return status;
+    m->launch = *err;
+    m->blocks.n = 0;
+    cb_error_clear(err);
+    return CB_OK;
+}
+
+static cb_status run_mode(serving *s, cb__bench *bench, const cb__mode *mode, cb__mode_answer *m,
+                          cb__exchange *exchange, uint64_t *measured_ns, cb_error *err)
+{
+    int first = exchange->n;
+    cb_status status = mode_memory(s, m, mode->blocks, err);
+    if (status == CB_OK)
+        status = cb__bench_verify(bench, mode->cache, mode->submit, exchange, err);
+    uint64_t start = s->target.ops->now_ns(s->target.device);
+    if (status == CB_OK)
+        status = cb__bench_blocks(bench, mode->cache, mode->submit, &m->blocks, exchange, err);
+    *measured_ns += s->target.ops->now_ns(s->target.device) - start;
+    if (status == CB_OK)
+        status = cb__bench_twin_checksum(bench, &m->twin_set, &m->twin_sum, err);
+    if (status == CB_OK)
+        status = cb__bench_floor(bench, mode->submit, &m->floor_ns, err);
+    m->entries = exchange->entries + first;
+    m->nentries = exchange->n - first;
+    return found(m, status, err);
+}
+
+static cb_status run_proof(serving *s, cb__bench *bench, cb__round_answer *answer, cb_error *err)
+{
+    if (s->work->proof_pairs == 0 || s->plan.sets < 2)
+        return CB_OK;
+    cb_status status = cb__bench_proof(bench, s->work->proof_pairs, &answer->proof, err);
+    answer->asymptote = (cb__asymptote){(double)NAN, (double)NAN};
+    if (status == CB_OK && *s->plan.twin_kernel)
+        status = cb__bench_asymptote(bench, 3, &answer->asymptote, err);
+    answer->has_proof = status == CB_OK;
+    /* The modes have said already that launches fail. */
+    if (status == CB_WRONG) {
+        cb_error_clear(err);
+        return CB_OK;
+    }
+    return status;
+}
+
+enum { ENTRIES_MAX = CB__MODES_MAX * 3 * CB__BATCH_MAX };
+
+static cb_status do_round(serving *s, cb__buf *line, cb_error *err)
+{
+    cb__round_answer answer = {.nmodes = s->work->nmodes};
+    cb__region memory = CB__REGION_INIT;
+    cb__bench *bench = NULL;
+    cb_status status = open_case(s, err);
+    cb__bench_request request = bench_request(s);
+    if (s->work->ntwins == 2) {
+        request.twin_variants[CB__COLD] = s->work->twins[0];
+        request.twin_variants[CB__WARM] = s->work->twins[1];
+    }
+    cb__exchange exchange = {.capacity = ENTRIES_MAX, .bytes = s->work->exchange_bytes};
+    exchange.entries = cb__arena_array(&s->arena, ENTRIES_MAX, sizeof *exchange.entries);
+    if (status == CB_OK && !exchange.entries)
+        status = cb_error_set(err, CB_NO_MEMORY, "worker: no memory");
+    if (status == CB_OK)
+        status = cb__region_map(s->work->exchange_fd, s->work->exchange_bytes, &memory, err);
+    exchange.base = memory.base;
+    if (status == CB_OK)
+        status = cb__bench_open(s->target, &request, &bench, err);
+    if (status != CB_OK)
+        goto out;
+    uint64_t wall = cb__clock_ns(), start = s->target.ops->now_ns(s->target.device);
+    cb__interference before = cb__interference_now();
+    if (s->target.ops->clock_hz)
+        answer.clock_hz = s->target.ops->clock_hz(s->target.device);
+    for (int i = 0; i < s->work->nmodes && status == CB_OK; i++) {
+        status = run_mode(s, bench, &s->work->modes[i], &answer.modes[i], &exchange,
+                          &answer.measured_ns, err);
+        say_progress(s, (i + 1.0) / s->work->nmodes);
+    }
+    if (status == CB_OK)
+        status = run_proof(s, bench, &answer, err);
+    if (status != CB_OK)
+        goto out;
+    cb__interference spent = cb__interference_since(&before);
+    answer.steal_s = spent.steal_s;
+    answer.involuntary = spent.involuntary;
+    answer.wall_s = (double)(cb__clock_ns() - wall) * 1e-9;
+    answer.elapsed_ns = s->target.ops->now_ns(s->target.device) - start;
+    answer.pages = cb__bench_pages(bench);
+    answer.digest = cb__bench_digest(bench, err);
+    cb__round_answer_write(&answer, line);
+out:
+    cb__bench_close(bench);
+    cb__region_fini(&memory);
+    return status;
+}
+
+/* ---- describe, sweep ---- */
+
+static cb_status do_describe(serving *s, cb__buf *line, cb_error *err)
+{
+    (void)err;
+    cb__describe_answer_write(&s->info, line);
+    return CB_OK;
+}
+
+static cb_status do_sweep(serving *s, cb__buf *line, cb_error *err)
+{
+    size_t n = (size_t)s->work->nsweep;
+    cb__sweep_answer answer = {.gb_per_s = cb__arena_array(&s->arena, n + 1, sizeof(double)),
+                               .folded = cb__arena_array(&s->arena, n + 1, sizeof(double)),
+                               .n = s->work->nsweep};
+    if (!answer.gb_per_s || !answer.folded)
+        return cb_error_set(err, CB_NO_MEMORY, "worker: no memory for %zu sizes", n);
+    cb_status status = open_suite(s, err);
+    cb__sweep sweep = {&s->suite, s->work->variant,           s->isa,       s->work->sweep_bytes,
+                       (int)n,    (double)s->work->passes_ns, s->work->seed};
+    if (status == CB_OK)
+        status =
+            cb__sweep_run(s->target, &sweep, answer.gb_per_s, answer.folded, say_progress, s, err);
+    if (status == CB_OK && s->target.ops->clock_hz)
+        answer.clock_hz = s->target.ops->clock_hz(s->target.device);
+    if (status == CB_OK)
+        cb__sweep_answer_write(&answer, line);
+    return status;
+}
+
+/* ---- serving ---- */
+
+static const struct {
+    const char *op;
+    cb_status (*run)(serving *s, cb__buf *line, cb_error *err);
+} operations[] = {{"describe", do_describe},
+                  {"fill", do_fill},
+                  {"pick", do_pick},
+                  {"round", do_round},
+                  {"sweep", do_sweep}};
+
+static cb_status serve(int out, const char *text, size_t size, cb__buf *line, cb_error *err)
+{
+    cb__json *json = NULL;
+    cb__work work;
+    serving s = {.out = out, .work = &work, .arena = CB__ARENA_INIT};
+    cb_status status = cb__json_parse(text, size, "request", &json, err);
+    if (status == CB_OK)
+        status = cb__work_read(json, &work, err);
+    if (status == CB_OK)
+        status = open_device(&s, err);
+    size_t i = 0, n = sizeof operations / sizeof *operations;
+    while (status == CB_OK && i < n && strcmp(operations[i].op, work.op) != 0)
+        i++;
+    if (status == CB_OK && i == n)
+        status = cb_error_set(err, CB_USAGE, "request: unknown op '%s'", work.op);
+    if (status == CB_OK)
+        status = operations[i].run(&s, line, err);
+    cb__suite_close(&s.suite);
+    if (s.target.device)
+        s.target.ops->close(s.target.device);
+    cb__arena_fini(&s.arena);
+    cb__json_free(json);
+    return status;
+}
+
+int cb__worker_serve(FILE *in, int out)
+{
+    char *text = NULL;
+    size_t capacity = 0;
+    ssize_t size;
+    while ((size = getline(&text, &capacity, in)) > 0) {
+        cb__buf line = CB__BUF_INIT;
+        cb_error err = CB_ERROR_INIT;
+        cb_status status = serve(out, text, (size_t)size, &line, &err);
+        if (status == CB_OK && line.failed)
+            status = cb_error_set(&err, CB_NO_MEMORY, "worker: no memory for its answer");
+        if (status == CB_OK)
+            send_line(out, &line);
+        else
+            say_error(out, &err);
+        cb__buf_fini(&line);
+    }
+    free(text);
+    return 0;
+}
+
+int cb_worker_entry(int argc, char **argv)
+{
+    if (argc != 2 || strcmp(argv[1], CB__WORKER_FLAG) != 0)
+        return -1;
+    /* What a kernel prints must not land between the lines of the protocol. */
+    int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    if (out < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+        return 3;
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    return cb__worker_serve(stdin, out);
+}

@@ -1,0 +1,136 @@
+/* Requests. */
+#include <stdio.h>
+#include <string.h>
+
+#include "worker/work.h"
+
+void cb__work_write(const cb__work *work, cb__buf *line)
+{
+    cb__json_writer w;
+    cb__json_begin(&w, line, false);
+    cb__json_object(&w);
+    const struct {
+        const char *key, *value;
+    } texts[] = {{"op", work->op},
+                 {"device", work->device},
+                 {"module", work->module},
+                 {"variant", work->variant},
+                 {"shape", work->shape}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        cb__json_key(&w, texts[i].key);
+        cb__json_string(&w, texts[i].value);
+    }
+    cb__json_key(&w, "cold");
+    cb__json_bool(&w, work->cold);
+    const struct {
+        const char *key;
+        int64_t value;
+    } numbers[] = {{"protocol", CB__PROTOCOL},
+                   {"threads", work->threads},
+                   {"ring_bytes", (int64_t)work->ring_bytes},
+                   {"ring_fd", work->ring_fd},
+                   {"reference_fd", work->reference_fd},
+                   {"exchange_fd", work->exchange_fd},
+                   {"exchange_bytes", (int64_t)work->exchange_bytes},
+                   {"seed", (int64_t)work->seed},
+                   {"elapsed_ns", (int64_t)work->elapsed_ns},
+                   {"proof_pairs", work->proof_pairs},
+                   {"passes_ns", work->passes_ns}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        cb__json_key(&w, numbers[i].key);
+        cb__json_int(&w, numbers[i].value);
+    }
+    cb__json_key(&w, "twins");
+    cb__json_array(&w);
+    for (int i = 0; i < work->ntwins; i++)
+        cb__json_string(&w, work->twins[i]);
+    cb__json_end(&w);
+    cb__json_key(&w, "modes");
+    cb__json_array(&w);
+    for (int i = 0; i < work->nmodes; i++) {
+        int64_t mode[] = {work->modes[i].cache, work->modes[i].submit, work->modes[i].blocks};
+        cb__json_ints(&w, mode, 3);
+    }
+    cb__json_end(&w);
+    cb__json_key(&w, "sweep_bytes");
+    cb__json_ints(&w, work->sweep_bytes, (size_t)work->nsweep);
+    cb__json_end(&w);
+    cb__buf_puts(line, "\n");
+}
+
+static cb_status read_numbers(const cb__json *json, cb__work *work, cb_error *err)
+{
+    int64_t n[11];
+    const struct {
+        const char *key;
+        int64_t min, max;
+    } numbers[] = {{"protocol", CB__PROTOCOL, CB__PROTOCOL},
+                   {"threads", 0, 65536},
+                   {"ring_bytes", 0, INT64_MAX},
+                   {"ring_fd", -1, 1 << 20},
+                   {"reference_fd", -1, 1 << 20},
+                   {"exchange_fd", -1, 1 << 20},
+                   {"exchange_bytes", 0, INT64_MAX},
+                   {"seed", INT64_MIN, INT64_MAX},
+                   {"elapsed_ns", 0, INT64_MAX},
+                   {"proof_pairs", 0, 64},
+                   {"passes_ns", 0, 1000000000}};
+    cb_status status = CB_OK;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers && status == CB_OK; i++)
+        status =
+            cb__json_need_i64(json, numbers[i].key, numbers[i].min, numbers[i].max, &n[i], err);
+    if (status != CB_OK)
+        return status;
+    work->threads = (int)n[1];
+    work->ring_bytes = (uint64_t)n[2];
+    work->ring_fd = (int)n[3];
+    work->reference_fd = (int)n[4];
+    work->exchange_fd = (int)n[5];
+    work->exchange_bytes = (uint64_t)n[6];
+    work->seed = (uint64_t)n[7];
+    work->elapsed_ns = (uint64_t)n[8];
+    work->proof_pairs = (int)n[9];
+    work->passes_ns = (int)n[10];
+    return CB_OK;
+}
+
+static cb_status read_mode(const cb__json *json, cb__mode *mode, cb_error *err)
+{
+    int64_t cache = cb__json_i64(cb__json_at(json, 0), -1);
+    int64_t submit = cb__json_i64(cb__json_at(json, 1), -1);
+    int64_t blocks = cb__json_i64(cb__json_at(json, 2), -1);
+    if (cache < 0 || cache > CB__WARM || submit < 0 || submit > CB__BATCHED || blocks < 1 ||
+        blocks > 100000)
+        return cb_error_set(err, CB_USAGE, "request: a mode is not [cache, submit, blocks]");
+    *mode = (cb__mode){(cb__cache_state)cache, (cb__submit)submit, (int)blocks};
+    return CB_OK;
+}
+
+cb_status cb__work_read(const cb__json *json, cb__work *work, cb_error *err)
+{
+    memset(work, 0, sizeof *work);
+    cb_status status = cb__json_need_text(json, "op", &work->op, err);
+    if (status == CB_OK)
+        status = cb__json_need_text(json, "device", &work->device, err);
+    if (status == CB_OK)
+        status = read_numbers(json, work, err);
+    if (status != CB_OK)
+        return status;
+    work->module = cb__json_text(cb__json_get(json, "module"), NULL);
+    work->variant = cb__json_text(cb__json_get(json, "variant"), NULL);
+    work->shape = cb__json_text(cb__json_get(json, "shape"), NULL);
+    work->cold = cb__json_truth(cb__json_get(json, "cold"), false);
+    const cb__json *twins = cb__json_get(json, "twins");
+    const cb__json *modes = cb__json_get(json, "modes");
+    const cb__json *sweep = cb__json_get(json, "sweep_bytes");
+    if (cb__json_size(twins) > CB__TWINS_MAX || cb__json_size(modes) > CB__MODES_MAX ||
+        cb__json_size(sweep) > sizeof work->sweep_bytes / sizeof *work->sweep_bytes)
+        return cb_error_set(err, CB_USAGE, "request: too many twins, modes or sizes");
+    for (size_t i = 0; i < cb__json_size(twins); i++)
+        work->twins[work->ntwins++] = cb__json_text(cb__json_at(twins, i), "");
+    for (size_t i = 0; i < cb__json_size(modes) && status == CB_OK; i++)
+        status = read_mode(cb__json_at(modes, i), &work->modes[work->nmodes++], err);
+    for (size_t i = 0; i < cb__json_size(sweep); i++)
+        work->sweep_bytes[work->nsweep++] = cb__json_i64(cb__json_at(sweep, i), 0);
+    return status;
+}

@@ -1,0 +1,109 @@
+/* work.h: what is asked of a worker and what it answers, as structs; work.c turns them into lines
+ * and back (docs/protocol.md). */
+#ifndef CB_WORKER_WORK_H
+#define CB_WORKER_WORK_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "measure/bench.h"
+#include "measure/checks.h"
+
+#define CB__PROTOCOL 1
+
+enum { CB__MODES_MAX = 4, CB__TWINS_MAX = 16 };
+
+typedef struct cb__mode {
+    cb__cache_state cache;
+    cb__submit submit;
+    int blocks;
+} cb__mode;
+
+/* One case for one worker. Texts are borrowed. */
+typedef struct cb__work {
+    const char *op; /* "describe", "fill", "pick", "round", "sweep" */
+    const char *device;
+    int threads;        /* 0: the default */
+    const char *module; /* file of the kernel; NULL: an embedded one */
+    const char *variant, *shape;
+    bool cold;
+    uint64_t ring_bytes; /* see cb__plan_request */
+    int ring_fd, reference_fd, exchange_fd;
+    uint64_t exchange_bytes;
+    uint64_t seed, elapsed_ns;
+    const char *twins[CB__TWINS_MAX]; /* pick: candidates; round: [0] cold, [1] warm */
+    int ntwins;
+    cb__mode modes[CB__MODES_MAX];
+    int nmodes;
+    int proof_pairs;         /* 0: no proof, no asymptote */
+    int64_t sweep_bytes[96]; /* sweep: sizes, in this order */
+    int nsweep;
+    int passes_ns; /* sweep: a reading reads for about this long */
+} cb__work;
+
+void cb__work_write(const cb__work *work, cb__buf *line);
+/* Texts point into `json`. */
+cb_status cb__work_read(const cb__json *json, cb__work *work, cb_error *err);
+
+/* ---- answers ---- */
+
+typedef struct cb__fill_answer {
+    uint64_t digest, sampled_words, distinct_words;
+    double prepare_ns;
+    uint32_t *checksums; /* [sets], in the arena */
+    int sets;
+} cb__fill_answer;
+
+typedef struct cb__pick_answer {
+    int best[2];                     /* by cache state */
+    double kernel_ns[2], twin_ns[2]; /* a launch, batched */
+} cb__pick_answer;
+
+typedef struct cb__mode_answer {
+    cb__blocks blocks; /* arrays in the arena */
+    double floor_ns;
+    cb_error launch; /* a launch failed */
+    cb__entry *entries;
+    int nentries;
+    int twin_set; /* -1: no checksum */
+    uint32_t twin_sum;
+} cb__mode_answer;
+
+typedef struct cb__round_answer {
+    cb__mode_answer modes[CB__MODES_MAX];
+    int nmodes;
+    bool has_proof;
+    cb__proof proof;
+    cb__asymptote asymptote;
+    uint64_t digest;
+    cb__pages pages;
+    double clock_hz;      /* 0: unknown */
+    uint64_t measured_ns; /* inside timed blocks, by the device's clock */
+    uint64_t elapsed_ns;  /* of the device's clock, the whole round */
+    double steal_s, wall_s;
+    int64_t involuntary;
+} cb__round_answer;
+
+/* Of one sweep, in the order of sweep_bytes: bytes a nanosecond, and of three times the passes. */
+typedef struct cb__sweep_answer {
+    double *gb_per_s, *folded; /* folded: time of 3x the passes over 3x the time; 1 is right */
+    int n;
+    double clock_hz;
+} cb__sweep_answer;
+
+void cb__describe_answer_write(const cb__device_info *info, cb__buf *line);
+cb_status cb__describe_answer_read(const cb__json *json, cb__device_info *info, cb_error *err);
+void cb__fill_answer_write(const cb__fill_answer *answer, cb__buf *line);
+cb_status cb__fill_answer_read(const cb__json *json, cb__arena *arena, cb__fill_answer *answer,
+                               cb_error *err);
+void cb__pick_answer_write(const cb__pick_answer *answer, cb__buf *line);
+cb_status cb__pick_answer_read(const cb__json *json, cb__pick_answer *answer, cb_error *err);
+void cb__round_answer_write(const cb__round_answer *answer, cb__buf *line);
+/* `work` is what was asked: an answer with other modes, block counts or entries outside the
+ * exchange is CB_GARBAGE. */
+cb_status cb__round_answer_read(const cb__json *json, const cb__work *work, const cb__plan *plan,
+                                cb__arena *arena, cb__round_answer *answer, cb_error *err);
+void cb__sweep_answer_write(const cb__sweep_answer *answer, cb__buf *line);
+cb_status cb__sweep_answer_read(const cb__json *json, int n, cb__arena *arena,
+                                cb__sweep_answer *answer, cb_error *err);
+
+#endif

@@ -1,0 +1,35 @@
+/* worker.h: a measuring process, from both ends. */
+#ifndef CB_WORKER_WORKER_H
+#define CB_WORKER_WORKER_H
+
+#include <stdio.h>
+
+#include "host/spawn.h"
+#include "worker/work.h"
+
+/* The one argument that makes a program a worker. */
+#define CB__WORKER_FLAG "--coldbench-worker"
+
+/* Serves requests from `in` until it ends, answers on `out`. The exit status. */
+int cb__worker_serve(FILE *in, int out);
+
+/* How to start a worker: by default this program again. */
+typedef struct cb__worker_command {
+    char *const *argv; /* NULL: {"/proc/self/exe", CB__WORKER_FLAG} */
+} cb__worker_command;
+
+typedef struct cb__asker {
+    cb__worker_command command;
+    const volatile int *stop;                 /* may be NULL; nonzero: CB_INTERRUPTED */
+    double silence_s;                         /* a worker that says nothing for this long hangs */
+    void (*progress)(void *arg, double done); /* may be NULL */
+    void *arg;
+} cb__asker;
+
+/* Starts a worker, asks it `work`, waits for the answer, ends it. `type` is the answer's type that
+ * is right. *answer is the caller's to free. A death, silence or a line that is not the protocol's:
+ * CB_CRASHED, CB_TIMEOUT, CB_GARBAGE; a worker's own error: as it says. */
+cb_status cb__ask(const cb__asker *asker, const cb__work *work, const char *type, cb__json **answer,
+                  cb_error *err);
+
+#endif
