@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "coldbench/kernel.h"
 #include "coldbench/status.h"
 #include "host/memory.h"
-#include "kernel/case.h"
 
 #define CB__BACKEND_VERSION 1u
 
@@ -38,9 +38,18 @@ typedef struct cb__device_info {
     bool has_counters; /* bare metal with counters: clock and interference checks are required */
 } cb__device_info;
 
+/* Code with its problem and tunables: what a kernel's case is to a device. Borrowed throughout. */
+typedef struct cb__code {
+    const cb_kernel *kernel;
+    const cb_impl *impl;
+    cb_problem problem;
+    const int64_t *tunables;
+    cb_cost cost;
+} cb__code;
+
 /* One launch: code bound to addresses. */
 typedef struct cb__launch {
-    const cb__case *code; /* borrowed; NULL: the empty kernel, the dispatch floor */
+    const cb__code *code; /* borrowed; NULL: the empty kernel, the dispatch floor */
     void *operands[CB_OPERANDS_MAX];
 } cb__launch;
 

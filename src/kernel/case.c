@@ -13,6 +13,11 @@ cb_problem cb__case_problem(const cb__case *c)
     return (cb_problem){c->shape, c->params};
 }
 
+cb__code cb__case_code(const cb__case *c)
+{
+    return (cb__code){c->kernel, c->impl, cb__case_problem(c), c->tunables, c->cost};
+}
+
 const char *cb__type_name(cb_type type)
 {
     static const char *const names[] = {"u8",  "i8",  "u16", "f16", "bf16",

@@ -7,7 +7,7 @@
 #define CB_KERNEL_CASE_H
 
 #include "base/buf.h"
-#include "base/json.h"
+#include "device/device.h"
 #include "kernel/module.h"
 
 typedef struct cb__case {
@@ -25,6 +25,9 @@ typedef struct cb__case {
 
 /* Points into `c`; valid as long as it is. */
 cb_problem cb__case_problem(const cb__case *c);
+
+/* The case as a device sees it; points into `c` likewise. */
+cb__code cb__case_code(const cb__case *c);
 
 /* Parses and binds. `shape` NULL or "": only right for a kernel without dimensions. isa: CB_ISA_*
  * bits of the machine. */

@@ -30,10 +30,11 @@ void cb__module_close(cb__module *module);
  * CB_USAGE names what is wrong. */
 cb_status cb__module_validate(const cb_module *table, const char *origin, cb_error *err);
 
-/* All embedded modules, then the user's files. With `rehearse` a user's file is first loaded in a child process, so
- * that one that crashes on load is an error (CB_USAGE) and not the end of the program. A kernel
- * name that two modules have is CB_USAGE. */
-cb_status cb__suite_open(const char *const *files, int nfiles, bool rehearse, cb__suite *suite, cb_error *err);
+/* All embedded modules, then the user's files. With `rehearse` a user's file is first loaded in a
+ * child process, so that one that crashes on load is an error (CB_USAGE) and not the end of the
+ * program. A kernel name that two modules have is CB_USAGE. */
+cb_status cb__suite_open(const char *const *files, int nfiles, bool rehearse, cb__suite *suite,
+                         cb_error *err);
 void cb__suite_close(cb__suite *suite);
 /* NULL when there is none. */
 const cb_kernel *cb__suite_find(const cb__suite *suite, const char *name,

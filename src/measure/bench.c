@@ -95,7 +95,7 @@ static void *operand_address(const cb__bench *bench, int i, int set, int slot)
 
 static void kernel_bind(cb__bench *bench, int set, int slot, cb__launch *launch)
 {
-    launch->code = bench->c;
+    launch->code = &bench->kernel.code;
     for (int i = 0; i < bench->c->kernel->noperands; i++)
         launch->operands[i] = operand_address(bench, i, set, slot);
 }
@@ -103,6 +103,7 @@ static void kernel_bind(cb__bench *bench, int set, int slot, cb__launch *launch)
 static cb_status kernel_side(cb__bench *bench, cb_error *err)
 {
     cb__side *side = &bench->kernel;
+    side->code = cb__case_code(bench->c);
     cb_status status = side_alloc(bench, side, err);
     if (status != CB_OK)
         return status;
@@ -115,7 +116,7 @@ static cb_status kernel_side(cb__bench *bench, cb_error *err)
 
 /* ---- the twin's ---- */
 
-void cb__bench_twin_bind(cb__bench *bench, const cb__case *twin, void *src, void *dst,
+void cb__bench_twin_bind(cb__bench *bench, const cb__code *twin, void *src, void *dst,
                          cb__launch *launch)
 {
     launch->code = twin;
@@ -127,7 +128,8 @@ void cb__bench_twin_bind(cb__bench *bench, const cb__case *twin, void *src, void
             break;
         case CB_OUTPUT:
         case CB_INOUT: /* a checksum of a few bytes has its own line */
-            launch->operands[i] = twin->packed_bytes[i] <= 64 ? bench->twin_small[0] : dst;
+            launch->operands[i] =
+                twin->kernel->bytes(&twin->problem, i) <= 64 ? bench->twin_small[0] : dst;
             break;
         case CB_INPUT:
             launch->operands[i] = bench->twin_small[1];
@@ -145,11 +147,12 @@ cb_status cb__bench_twin_side(cb__bench *bench, const char *variant, cb__side *s
     char shape[32];
     snprintf(shape, sizeof shape, "%llu", (unsigned long long)plan->twin_bytes);
     cb_status status =
-        cb__case_parse(bench->request.suite, variant, shape, bench->request.isa, &side->code, err);
+        cb__case_parse(bench->request.suite, variant, shape, bench->request.isa, &side->c, err);
     if (status == CB_OK)
         status = side_alloc(bench, side, err);
     if (status != CB_OK)
         return status;
+    side->code = cb__case_code(&side->c);
     for (int i = 0; i < plan->sets; i++)
         cb__bench_twin_bind(bench, &side->code, bench->ring + (uint64_t)i * plan->set_bytes,
                             bench->twin_dst + (uint64_t)i * plan->twin_bytes,

@@ -6,7 +6,8 @@
 
 /* One side in both cache states. */
 typedef struct cb__side {
-    cb__case code;
+    cb__case c; /* of a twin; the kernel's is the request's */
+    cb__code code;
     cb__launch *launches[2]; /* cold: `sets` of them; warm: `batch` */
     cb__arm arms[2];
     cb__batch *rotation[2]; /* k and 2k sets as one batch; NULL without a cold state */
@@ -34,7 +35,7 @@ struct cb__bench {
 cb_status cb__bench_twin_side(cb__bench *bench, const char *variant, cb__side *side, cb_error *err);
 void cb__bench_side_fini(cb__bench *bench, cb__side *side);
 /* Binds the twin's operands: it reads at `src` and writes at `dst`. */
-void cb__bench_twin_bind(cb__bench *bench, const cb__case *twin, void *src, void *dst,
+void cb__bench_twin_bind(cb__bench *bench, const cb__code *twin, void *src, void *dst,
                          cb__launch *launch);
 uint64_t cb__bench_draw(cb__bench *bench);
 

@@ -240,9 +240,12 @@ static cb_status asymptote(cb__bench *bench, int sets, int readings, double *gb_
     cb_status status = cb__case_parse(bench->request.suite, bench->request.twin_variants[CB__COLD],
                                       shape, bench->request.isa, &whole, err);
     cb__launch launch = {0};
+    cb__code code;
     double ns[PAIRS_MAX];
-    if (status == CB_OK)
-        cb__bench_twin_bind(bench, &whole, bench->ring, bench->twin_dst, &launch);
+    if (status == CB_OK) {
+        code = cb__case_code(&whole);
+        cb__bench_twin_bind(bench, &code, bench->ring, bench->twin_dst, &launch);
+    }
     for (int i = 0; i < readings && i < PAIRS_MAX && status == CB_OK; i++) {
         uint64_t start = ops->now_ns(bench->target.device);
         ops->launch(bench->target.device, &launch);

@@ -85,27 +85,25 @@ static void lay_out(const cb__case *c, cb__plan *plan)
     plan->file_bytes = in_statics; /* completed when the number of sets is known */
 }
 
-static void count_sets(const cb__case *c, const cb__device_info *info,
-                       const cb__plan_request *request, cb__plan *plan)
+static void count_sets(const cb__case *c, const cb__device_info *info, bool cold, cb__plan *plan)
 {
     uint64_t moved = c->cost.bytes_read + c->cost.bytes_written;
     plan->touched_bytes = moved < plan->set_bytes ? max64(moved, 1) : plan->set_bytes;
     /* An unknown last level is taken as 64 MiB; the proof of coldness is what decides. */
     plan->needed_bytes = 4 * (info->llc_bytes ? info->llc_bytes : UINT64_C(64) << 20);
-    uint64_t ring = request->ring_bytes ? request->ring_bytes : plan->needed_bytes;
     /* A batch moves about 4 MiB: enough that the dispatch is small in it, short enough for many
      * blocks. */
     uint64_t batch = (UINT64_C(4) << 20) / plan->touched_bytes + 1;
     plan->batch = batch < 2 ? 2 : batch > CB__BATCH_MAX ? CB__BATCH_MAX : (int)batch;
-    uint64_t k = (ring + plan->touched_bytes - 1) / plan->touched_bytes;
+    uint64_t k = (plan->needed_bytes + plan->touched_bytes - 1) / plan->touched_bytes;
     k = align(max64(k, 2), (uint64_t)plan->batch);
-    plan->k = request->cold ? (int)k : 1;
-    plan->sets = request->cold ? 2 * plan->k : 1;
-    plan->slots = request->cold ? plan->sets : plan->batch;
+    plan->k = cold ? (int)k : 1;
+    plan->sets = cold ? 2 * plan->k : 1;
+    plan->slots = cold ? plan->sets : plan->batch;
 }
 
-static cb_status check_memory(const cb__case *c, const cb__device_info *info,
-                              const cb__plan_request *request, cb__plan *plan, cb_error *err)
+static cb_status check_memory(const cb__case *c, const cb__device_info *info, bool cold,
+                              cb__plan *plan, cb_error *err)
 {
     uint64_t largest = 0;
     for (int i = 0; i < c->kernel->noperands; i++)
@@ -122,25 +120,24 @@ static cb_status check_memory(const cb__case *c, const cb__device_info *info,
         err, CB_NO_MEMORY,
         "%s needs %.1f MiB (%s of %d sets of %.1f MiB: %.0f MiB of last-level cache must be left "
         "behind) and %.1f MiB are available%s",
-        c->kernel->name, (double)plan->memory_bytes / 1048576.0, request->cold ? "a ring" : "room",
+        c->kernel->name, (double)plan->memory_bytes / 1048576.0, cold ? "a ring" : "room",
         plan->sets, (double)plan->set_bytes / 1048576.0, (double)plan->needed_bytes / 4 / 1048576.0,
-        (double)info->memory_bytes / 1048576.0,
-        request->cold ? "; --cache warm needs one set" : "");
+        (double)info->memory_bytes / 1048576.0, cold ? "; --cache warm needs one set" : "");
 }
 
-cb_status cb__plan_make(const cb__case *c, const cb__device_info *info,
-                        const cb__plan_request *request, cb__plan *plan, cb_error *err)
+cb_status cb__plan_make(const cb__case *c, const cb__device_info *info, bool cold, cb__plan *plan,
+                        cb_error *err)
 {
     *plan = (cb__plan){0};
     choose_twin(c, plan);
     lay_out(c, plan);
-    if (request->cold && !plan->streams)
+    if (cold && !plan->streams)
         return cb_error_set(err, CB_USAGE,
                             "%s streams no operand, so it has no cold state; use --cache warm",
                             c->kernel->name);
-    count_sets(c, info, request, plan);
+    count_sets(c, info, cold, plan);
     uint64_t statics = plan->file_bytes;
     plan->static_offset = (uint64_t)plan->sets * plan->set_bytes;
     plan->file_bytes = align(plan->static_offset + statics + 4096, 4096);
-    return check_memory(c, info, request, plan, err);
+    return check_memory(c, info, cold, plan, err);
 }

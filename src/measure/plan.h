@@ -35,16 +35,10 @@ typedef struct cb__plan {
     uint64_t twin_bytes;   /* shape of the twin */
 } cb__plan;
 
-typedef struct cb__plan_request {
-    bool cold;           /* a ring is needed; else set 0 alone */
-    uint64_t ring_bytes; /* 0: as coldness needs; else exactly this much is touched by k sets (a
-                            test's undersized ring) */
-} cb__plan_request;
-
-/* CB_NO_MEMORY says needed and available; CB_USAGE when cold is asked of a kernel that streams
- * nothing. */
-cb_status cb__plan_make(const cb__case *c, const cb__device_info *info,
-                        const cb__plan_request *request, cb__plan *out, cb_error *err);
+/* cold: a ring is needed; else set 0 alone. CB_NO_MEMORY says needed and available; CB_USAGE when
+ * cold is asked of a kernel that streams nothing. */
+cb_status cb__plan_make(const cb__case *c, const cb__device_info *info, bool cold, cb__plan *out,
+                        cb_error *err);
 
 /* Row that set `set` puts first where the kernel rotates rows: (set * 40503) mod rows, distinct for
  * neighbours. */

@@ -30,19 +30,28 @@ static cb_status fill_random(sweeping *s, uint64_t bytes, cb_error *err)
     return status;
 }
 
-static cb_status bind(sweeping *s, uint64_t bytes, int passes, cb__case *code, cb__launch *launch,
-                      cb_error *err)
+/* One number of passes, bound; stays where it is while it is launched. */
+typedef struct bound {
+    cb__case c;
+    cb__code code;
+    cb__launch launch;
+} bound;
+
+static cb_status bind(sweeping *s, uint64_t bytes, int passes, bound *to, cb_error *err)
 {
     char variant[160], shape[24];
     const char *twin = s->sweep->twin;
     size_t name = strcspn(twin, "/:");
     snprintf(variant, sizeof variant, "%.*s@passes=%d%s", (int)name, twin, passes, twin + name);
     snprintf(shape, sizeof shape, "%" PRIu64, bytes);
-    cb_status status = cb__case_parse(s->sweep->suite, variant, shape, s->sweep->isa, code, err);
-    *launch = (cb__launch){.code = code};
-    for (int i = 0; i < code->kernel->noperands && status == CB_OK; i++) {
-        cb_role role = code->kernel->operands[i].role;
-        launch->operands[i] = role == CB_STREAM ? s->set : s->small[role == CB_SCRATCH];
+    cb_status status = cb__case_parse(s->sweep->suite, variant, shape, s->sweep->isa, &to->c, err);
+    if (status != CB_OK)
+        return status;
+    to->code = cb__case_code(&to->c);
+    to->launch = (cb__launch){.code = &to->code};
+    for (int i = 0; i < to->c.kernel->noperands; i++) {
+        cb_role role = to->c.kernel->operands[i].role;
+        to->launch.operands[i] = role == CB_STREAM ? s->set : s->small[role == CB_SCRATCH];
     }
     return status;
 }
@@ -70,12 +79,11 @@ static cb_status time_median(sweeping *s, const cb__launch *launch, double *ns, 
 static cb_status measure(sweeping *s, uint64_t bytes, double *gb_per_s, double *folded,
                          cb_error *err)
 {
-    cb__case code[2];
-    cb__launch launch[2];
+    bound few_passes, many_passes;
     double once = 0, few = 0, many = 0, empty = 0;
-    cb_status status = bind(s, bytes, 1, &code[0], &launch[0], err);
+    cb_status status = bind(s, bytes, 1, &few_passes, err);
     for (int i = 0; i < 2 && status == CB_OK; i++) /* the second finds what the first left */
-        status = time_once(s, &launch[0], &once, err);
+        status = time_once(s, &few_passes.launch, &once, err);
     static const cb__launch nothing;
     if (status == CB_OK)
         status = time_median(s, &nothing, &empty, err);
@@ -84,13 +92,13 @@ static cb_status measure(sweeping *s, uint64_t bytes, double *gb_per_s, double *
     double pass_ns = once > 2 * empty ? once - empty : (double)bytes / 200;
     double wanted = s->sweep->reading_ns / 4 / pass_ns;
     int passes = wanted < 1 ? 1 : wanted > PASSES_MAX ? PASSES_MAX : (int)wanted;
-    status = bind(s, bytes, passes, &code[0], &launch[0], err);
+    status = bind(s, bytes, passes, &few_passes, err);
     if (status == CB_OK)
-        status = bind(s, bytes, 3 * passes, &code[1], &launch[1], err);
+        status = bind(s, bytes, 3 * passes, &many_passes, err);
     if (status == CB_OK)
-        status = time_median(s, &launch[0], &few, err);
+        status = time_median(s, &few_passes.launch, &few, err);
     if (status == CB_OK)
-        status = time_median(s, &launch[1], &many, err);
+        status = time_median(s, &many_passes.launch, &many, err);
     *gb_per_s = many > few ? 2.0 * passes * (double)bytes / (many - few) : 0;
     *folded = few > empty ? (many - empty) / (3 * (few - empty)) : 0;
     return status;

@@ -25,17 +25,12 @@ void cb__work_write(const cb__work *work, cb__buf *line)
     const struct {
         const char *key;
         int64_t value;
-    } numbers[] = {{"protocol", CB__PROTOCOL},
-                   {"threads", work->threads},
-                   {"ring_bytes", (int64_t)work->ring_bytes},
-                   {"ring_fd", work->ring_fd},
-                   {"reference_fd", work->reference_fd},
-                   {"exchange_fd", work->exchange_fd},
-                   {"exchange_bytes", (int64_t)work->exchange_bytes},
-                   {"seed", (int64_t)work->seed},
-                   {"elapsed_ns", (int64_t)work->elapsed_ns},
-                   {"proof_pairs", work->proof_pairs},
-                   {"passes_ns", work->passes_ns}};
+    } numbers[] = {
+        {"protocol", CB__PROTOCOL},         {"threads", work->threads},
+        {"ring_fd", work->ring_fd},         {"reference_fd", work->reference_fd},
+        {"exchange_fd", work->exchange_fd}, {"exchange_bytes", (int64_t)work->exchange_bytes},
+        {"seed", (int64_t)work->seed},      {"elapsed_ns", (int64_t)work->elapsed_ns},
+        {"proof_pairs", work->proof_pairs}, {"passes_ns", work->passes_ns}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         cb__json_key(&w, numbers[i].key);
         cb__json_int(&w, numbers[i].value);
@@ -60,13 +55,12 @@ void cb__work_write(const cb__work *work, cb__buf *line)
 
 static cb_status read_numbers(const cb__json *json, cb__work *work, cb_error *err)
 {
-    int64_t n[11];
+    int64_t n[10];
     const struct {
         const char *key;
         int64_t min, max;
     } numbers[] = {{"protocol", CB__PROTOCOL, CB__PROTOCOL},
                    {"threads", 0, 65536},
-                   {"ring_bytes", 0, INT64_MAX},
                    {"ring_fd", -1, 1 << 20},
                    {"reference_fd", -1, 1 << 20},
                    {"exchange_fd", -1, 1 << 20},
@@ -82,15 +76,14 @@ static cb_status read_numbers(const cb__json *json, cb__work *work, cb_error *er
     if (status != CB_OK)
         return status;
     work->threads = (int)n[1];
-    work->ring_bytes = (uint64_t)n[2];
-    work->ring_fd = (int)n[3];
-    work->reference_fd = (int)n[4];
-    work->exchange_fd = (int)n[5];
-    work->exchange_bytes = (uint64_t)n[6];
-    work->seed = (uint64_t)n[7];
-    work->elapsed_ns = (uint64_t)n[8];
-    work->proof_pairs = (int)n[9];
-    work->passes_ns = (int)n[10];
+    work->ring_fd = (int)n[2];
+    work->reference_fd = (int)n[3];
+    work->exchange_fd = (int)n[4];
+    work->exchange_bytes = (uint64_t)n[5];
+    work->seed = (uint64_t)n[6];
+    work->elapsed_ns = (uint64_t)n[7];
+    work->proof_pairs = (int)n[8];
+    work->passes_ns = (int)n[9];
     return CB_OK;
 }
 

@@ -26,7 +26,6 @@ typedef struct cb__work {
     const char *module; /* file of the kernel; NULL: an embedded one */
     const char *variant, *shape;
     bool cold;
-    uint64_t ring_bytes; /* see cb__plan_request */
     int ring_fd, reference_fd, exchange_fd;
     uint64_t exchange_bytes;
     uint64_t seed, elapsed_ns;

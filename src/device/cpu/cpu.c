@@ -43,8 +43,8 @@ static void run_share(cb__device *device, const cb__launch *launch, int worker, 
 {
     if (!launch->code)
         return;
-    const cb__case *code = launch->code;
-    cb_launch share = {.problem = {code->shape, code->params},
+    const cb__code *code = launch->code;
+    cb_launch share = {.problem = code->problem,
                        .tunables = code->tunables,
                        .operands = launch->operands,
                        .worker = worker,

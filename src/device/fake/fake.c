@@ -64,7 +64,7 @@ static bool touch(cb__device *device, const void *set, uint64_t bytes)
     return hit;
 }
 
-static bool is_twin(const cb__case *code)
+static bool is_twin(const cb__code *code)
 {
     return strncmp(code->kernel->name, "twin_", 5) == 0;
 }
@@ -88,14 +88,14 @@ static double launch_ns(cb__device *device, const cb__launch *launch, double flo
 
 static void run(cb__device *device, const cb__launch *launch)
 {
-    const cb__case *code = launch->code;
+    const cb__code *code = launch->code;
     if (!code)
         return;
     if (!is_twin(code) && ++device->kernel_launches == (uint64_t)device->script.fail_launch) {
         device->failure = 1;
         return;
     }
-    cb_launch all = {.problem = {code->shape, code->params},
+    cb_launch all = {.problem = code->problem,
                      .tunables = code->tunables,
                      .operands = launch->operands,
                      .worker = 0,
