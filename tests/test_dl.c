@@ -103,6 +103,14 @@ static int next(cb__dl *library)
     return function();
 }
 
+/* The loader's name of the image tells where it came from. */
+static bool is_from_memory(cb__dl *library)
+{
+    Dl_info info;
+    assert_true(dladdr(cb__dl_symbol(library, "dl_module_next"), &info));
+    return strstr(info.dli_fname, "/proc/self/fd/") != NULL;
+}
+
 static void a_file_is_loaded(void **state)
 {
     (void)state;
@@ -183,9 +191,9 @@ static void a_kernel_without_the_flag_is_served(void **state)
 {
     (void)state;
     memory_file_forbidden = MFD_EXEC;
-    memory_file_error = 0;
     cb__dl *library = load();
     assert_int_equal(next(library), 41);
+    assert_true(is_from_memory(library));
     cb__dl_close(library);
 }
 
@@ -204,6 +212,7 @@ static void where_memory_is_blocked_the_cache_folder_serves(void **state)
                              cb__dl_symbol(b, "dl_module_next"));
         assert_int_equal(next(a), 41);
         assert_int_equal(next(a), 42);
+        assert_false(is_from_memory(a));
         assert_int_equal(next(b), 41);
         cb__dl_close(a);
         cb__dl_close(b);
@@ -291,6 +300,7 @@ static void a_name_of_any_length_is_accepted(void **state)
     name[sizeof name - 1] = '\0';
     cb__dl *library;
     assert_int_equal(cb__dl_open_bytes(name, module, module_size, &library, &err), CB_OK);
+    assert_true(is_from_memory(library));
     cb__dl_close(library);
 }
 

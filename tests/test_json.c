@@ -438,6 +438,7 @@ static void random_calls_never_give_invalid_json(void **state)
 static void nothing_follows_the_locale(void **state)
 {
     (void)state;
+    assert_true(uselocale((locale_t)0) == LC_GLOBAL_LOCALE); /* no test so far left another */
     if (!comma_locale_set())
         skip();
     check_doubles();

@@ -3,8 +3,12 @@
  * cb_random(seed, operand, set, index) is SplitMix64 finalised over a key. Written out, with all
  * arithmetic modulo 2^64 and G = 0x9E3779B97F4A7C15:
  *
- *     mix(z): z = (z ^ z>>30) * 0xBF58476D1CE4E5B9;  z = (z ^ z>>27) * 0x94D049BB133111EB;  return
- * z ^ z>>31 key   = mix(mix(mix(seed + G) + operand*G) + set*G) word  = mix(key + (index + 1)*G)
+ *     mix(z):  z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
+ *              z = (z ^ z>>27) * 0x94D049BB133111EB
+ *              return z ^ z>>31
+ *
+ *     key  = mix(mix(mix(seed + G) + operand*G) + set*G)
+ *     word = mix(key + (index + 1)*G)
  *
  * So the words of one (seed, operand, set) are exactly the SplitMix64 stream started at `key`. Test
  * vectors: tests/test_random.c, and docs/random.md for other languages.

@@ -34,7 +34,7 @@ static void next_item(cb__json_writer *w)
 /* Whether a value may stand here, with what must stand before it. */
 static bool begin_value(cb__json_writer *w)
 {
-    const bool in_object = w->depth && w->close[w->depth] == '}';
+    const bool in_object = w->close[w->depth] == '}';
     if (in_object != w->after_key || (!w->depth && w->some[0]))
         w->out->failed = true;
     if (w->out->failed)
@@ -136,7 +136,7 @@ static void put_string(cb__buf *out, const char *text)
 
 void cb__json_key(cb__json_writer *w, const char *key)
 {
-    if (!w->depth || w->close[w->depth] != '}' || w->after_key)
+    if (w->close[w->depth] != '}' || w->after_key)
         w->out->failed = true;
     if (w->out->failed)
         return;

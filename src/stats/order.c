@@ -166,7 +166,7 @@ static void widest_coverage(const binomial *b, const double *sorted, double widt
     const double rounding = 1e-12 * b->total;
     double best = -b->total, sum = 0, weight_i = b->first_weight, weight_j = b->first_weight;
     for (size_t i = b->first, j = i; i < last; i++) {
-        for (; j < i || (j < last && sorted[j] - sorted[i - 1] <= width); j++) {
+        for (; j < last && sorted[j] - sorted[i - 1] <= width; j++) {
             sum += weight_j;
             weight_j = next_weight(b->n, j, weight_j);
         }
