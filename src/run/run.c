@@ -1,0 +1,303 @@
+#include "run/run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "coldbench/random.h"
+#include "host/clock.h"
+#include "measure/fill.h"
+#include "run/session.h"
+#include "run/twins.h"
+
+enum { PROOF_PAIRS = 2 };
+#define BUDGET_MIN_S 1.0
+#define MEASURE_OVER_STARTUP 1.5 /* a round measures for this many times what it costs to start */
+
+double cb__run_budget_min(void)
+{
+    return BUDGET_MIN_S;
+}
+
+static void say(const cb__run_request *r, const char *what, int round)
+{
+    if (r->phase)
+        r->phase(r->arg, what, round);
+}
+
+static cb__work common_work(const cb__run_request *r, const char *op)
+{
+    return (cb__work){.op = op,
+                      .device = r->device,
+                      .threads = r->threads,
+                      .module = r->module,
+                      .shape = r->shape,
+                      .variant = r->variant,
+                      .cold = r->caches[CB__COLD],
+                      .ring_fd = -1,
+                      .reference_fd = -1,
+                      .exchange_fd = -1,
+                      .seed = r->seed};
+}
+
+cb_status cb__run_describe(const cb__run_request *request, cb__device_info *info, cb_error *err)
+{
+    cb__work work = common_work(request, "describe");
+    cb__json *answer = NULL;
+    cb_status status = cb__ask(&request->asker, &work, "describe", &answer, err);
+    if (status == CB_OK)
+        status = cb__describe_answer_read(answer, info, err);
+    cb__json_free(answer);
+    return status;
+}
+
+cb_status cb__run_plan(const cb__run_request *r, const cb__device_info *info, cb__run_case *out,
+                       cb_error *err)
+{
+    memset(out, 0, sizeof *out);
+    out->device = *info;
+    cb_status status = cb__case_parse(r->suite, r->variant, r->shape, r->isa, &out->c, err);
+    return status == CB_OK ? cb__plan_make(&out->c, info, r->caches[CB__COLD], &out->plan, err)
+                           : status;
+}
+
+/* ---- before the first round ---- */
+
+static void rows(cb__session *s)
+{
+    const cb__run_request *r = s->request;
+    for (int cache = 0; cache < 2; cache++)
+        for (int submit = 0; submit < 2; submit++) {
+            if (!r->caches[cache] || !r->submits[submit])
+                continue;
+            cb__evidence *e = &s->out->rows[s->nmodes].evidence;
+            e->c = &s->out->c;
+            e->plan = &s->out->plan;
+            e->device = &s->out->device;
+            e->cache = (cb__cache_state)cache;
+            e->submit = (cb__submit)submit;
+            e->complete = true;
+            s->modes[s->nmodes++] = (cb__mode){e->cache, e->submit, CB__BLOCKS_MIN};
+        }
+    s->out->nrows = s->nmodes;
+}
+
+/* As many slots as a worker hands over at most: three phases of each mode. */
+static uint64_t exchange_bytes(const cb__plan *plan, int nmodes)
+{
+    uint64_t at_a_time = (UINT64_C(8) << 20) / plan->slot_bytes;
+    if (at_a_time > (uint64_t)plan->batch)
+        at_a_time = (uint64_t)plan->batch;
+    return (uint64_t)nmodes * 3 * (at_a_time ? at_a_time : 1) * plan->slot_bytes;
+}
+
+static cb_status memory_files(cb__session *s, cb_error *err)
+{
+    const cb__plan *plan = &s->out->plan;
+    int sets = cb__fill_reference_sets(&s->out->c, plan);
+    uint64_t elements = cb__reference_elements(&s->out->c);
+    cb_status status = cb__region_shared("coldbench-ring", plan->file_bytes, &s->ring, err);
+    if (status == CB_OK)
+        status = cb__region_shared("coldbench-reference", elements * (uint64_t)sets * 16,
+                                   &s->reference, err);
+    if (status == CB_OK)
+        status = cb__region_shared("coldbench-exchange", exchange_bytes(plan, s->nmodes),
+                                   &s->exchange, err);
+    if (status == CB_OK) {
+        const double *values = s->reference.base;
+        s->expected = (cb__reference){values, values + elements * (uint64_t)sets, elements, sets};
+    }
+    return status;
+}
+
+static cb_status fill(cb__session *s, cb_error *err)
+{
+    cb__work work = common_work(s->request, "fill");
+    work.ring_fd = s->ring.fd;
+    work.reference_fd = s->reference.fd;
+    cb__json *answer = NULL;
+    say(s->request, "filling", -1);
+    cb_status status = cb__ask(&s->request->asker, &work, "fill", &answer, err);
+    if (status == CB_OK)
+        status = cb__fill_answer_read(answer, s->arena, &s->filled, err);
+    cb__json_free(answer);
+    s->out->prepare_ns = s->filled.prepare_ns;
+    return status;
+}
+
+static cb_status pick(cb__session *s, cb_error *err)
+{
+    if (!*s->out->plan.twin_kernel)
+        return CB_OK;
+    s->ncandidates = cb__twin_candidates(s->request->suite, s->out->plan.twin_kernel,
+                                         s->request->isa, s->candidates);
+    cb__work work = common_work(s->request, "pick");
+    work.ring_fd = s->ring.fd;
+    for (int i = 0; i < s->ncandidates; i++)
+        work.twins[work.ntwins++] = s->candidates[i];
+    cb__json *answer = NULL;
+    say(s->request, "choosing the twin", -1);
+    cb_status status = cb__ask(&s->request->asker, &work, "pick", &answer, err);
+    if (status == CB_OK)
+        status = cb__pick_answer_read(answer, &s->picked, err);
+    cb__json_free(answer);
+    for (int state = 0; state < 2 && status == CB_OK; state++) {
+        int best = s->picked.best[state] < s->ncandidates ? s->picked.best[state] : 0;
+        snprintf(s->out->twins[state], sizeof s->out->twins[state], "%s", s->candidates[best]);
+    }
+    return status;
+}
+
+/* ---- rounds ---- */
+
+static cb_status one_round(cb__session *s, cb_error *err)
+{
+    cb__work work = common_work(s->request, "round");
+    work.seed = cb_random(s->request->seed, 0x726f756e64u, 0, (uint64_t)s->nrounds) >> 1;
+    work.elapsed_ns = s->device_ns;
+    work.ring_fd = s->ring.fd;
+    work.exchange_fd = s->exchange.fd;
+    work.exchange_bytes = s->exchange.bytes;
+    work.proof_pairs = s->request->caches[CB__COLD] ? PROOF_PAIRS : 0;
+    work.nmodes = s->nmodes;
+    memcpy(work.modes, s->modes, sizeof work.modes);
+    work.ntwins = *s->out->plan.twin_kernel ? 2 : 0;
+    work.twins[CB__COLD] = s->out->twins[CB__COLD];
+    work.twins[CB__WARM] = s->out->twins[CB__WARM];
+    cb__json *answer = NULL;
+    cb__round_answer *round = cb__arena_alloc(s->arena, sizeof *round);
+    if (!round)
+        return cb_error_set(err, CB_NO_MEMORY, "no memory for a round's samples");
+    say(s->request, "round", s->nrounds);
+    cb_status status = cb__ask(&s->request->asker, &work, "round", &answer, err);
+    if (status == CB_OK)
+        status = cb__round_answer_read(answer, &work, &s->out->plan, s->arena, round, err);
+    cb__json_free(answer);
+    if (status != CB_OK)
+        return status;
+    s->device_ns += round->elapsed_ns;
+    s->out->measure_s += (double)round->measured_ns * 1e-9;
+    cb__session_verify(s, round, work.seed);
+    /* A round without samples of some mode (its launches failed) is a finding, not a figure. */
+    for (int i = 0; i < round->nmodes; i++)
+        if (round->modes[i].blocks.n == 0)
+            return CB_OK;
+    for (int i = 0; i < round->nmodes; i++) {
+        cb__run_row *row = &s->out->rows[i];
+        const cb__blocks *b = &round->modes[i].blocks;
+        row->rounds[row->nrounds++] = (cb__run_round){
+            b->kernel_ns, b->twin_ns, b->host_ns, b->order, b->n, b->repeats, b->readings};
+    }
+    s->rounds[s->nrounds++] = round;
+    return CB_OK;
+}
+
+static bool is_fake(const cb__session *s)
+{
+    return strcmp(s->out->device.clock, "scripted") == 0;
+}
+
+static double elapsed_s(const cb__session *s)
+{
+    return is_fake(s) ? (double)s->device_ns * 1e-9 : (double)(cb__clock_ns() - s->start_ns) * 1e-9;
+}
+
+/* After the first round: as many blocks as let a round measure 1.5 times what it costs to start,
+ * while at least CB__ROUNDS_MIN rounds still fit. */
+static void plan_blocks(cb__session *s, double round_s)
+{
+    const cb__round_answer *first = s->rounds[0];
+    double measured = (double)first->measured_ns * 1e-9;
+    double overhead = fmax(round_s - measured, 1e-4);
+    double left = (s->request->budget_s - elapsed_s(s)) / CB__ROUNDS_MIN - overhead;
+    double wanted = fmin(fmax(MEASURE_OVER_STARTUP * overhead, measured), left);
+    double blocks = measured > 0 ? CB__BLOCKS_MIN * wanted / measured : CB__BLOCKS_MIN;
+    int n = blocks < CB__BLOCKS_MIN   ? CB__BLOCKS_MIN
+            : blocks > CB__BLOCKS_MAX ? CB__BLOCKS_MAX
+                                      : (int)blocks;
+    for (int i = 0; i < s->nmodes; i++)
+        s->modes[i].blocks = n;
+}
+
+/* Every row knows what it is going to say: broken beyond repair, or settled and its coldness
+ * decided. */
+static bool done(const cb__session *s)
+{
+    bool broken = false, decided = s->nrounds >= CB__ROUNDS_MIN;
+    for (int i = 0; i < s->out->nrows; i++) {
+        const cb__run_row *row = &s->out->rows[i];
+        broken = broken || row->verdict == CB__VERDICT_WRONG;
+        decided = decided && cb__settled(&row->evidence);
+        for (int j = 0; j < row->nchecks; j++)
+            if (strcmp(row->checks[j].name, "cold") == 0 && row->checks[j].status == CB__SKIP)
+                decided = false;
+    }
+    return broken || decided;
+}
+
+static cb_status rounds(cb__session *s, cb_error *err)
+{
+    for (;;) {
+        double before = elapsed_s(s);
+        cb_status status = one_round(s, err);
+        if (status != CB_OK)
+            return status;
+        cb__session_judge(s);
+        double round_s = elapsed_s(s) - before;
+        if (done(s) || s->nrounds == CB__ROUNDS_MAX || s->nrounds == 0)
+            return CB_OK;
+        if (s->nrounds == 1)
+            plan_blocks(s, round_s);
+        if (s->nrounds >= CB__ROUNDS_MIN && elapsed_s(s) + round_s > s->request->budget_s)
+            return CB_OK;
+    }
+}
+
+/* What a worker did to its own case is that case's verdict. */
+static cb_status absorb(cb__session *s, cb_status status, cb_error *err)
+{
+    bool own =
+        status == CB_CRASHED || status == CB_TIMEOUT || status == CB_GARBAGE || status == CB_WRONG;
+    bool stopped = status == CB_INTERRUPTED;
+    if (!own && !stopped)
+        return status;
+    for (int i = 0; i < s->out->nrows; i++) {
+        cb__evidence *e = &s->out->rows[i].evidence;
+        e->complete = false;
+        if (own)
+            e->worker = *err;
+    }
+    s->out->complete = !stopped;
+    if (own)
+        cb_error_clear(err);
+    return own ? CB_OK : status;
+}
+
+cb_status cb__run_measure(const cb__run_request *request, cb__arena *arena, cb__run_case *out,
+                          cb_error *err)
+{
+    cb__session *s = cb__arena_alloc(arena, sizeof *s);
+    if (!s)
+        return cb_error_set(err, CB_NO_MEMORY, "no memory for a case");
+    s->request = request;
+    s->out = out;
+    s->arena = arena;
+    s->start_ns = cb__clock_ns();
+    s->ring = s->reference = s->exchange = (cb__region)CB__REGION_INIT;
+    out->complete = true;
+    rows(s);
+    cb_status status = memory_files(s, err);
+    if (status == CB_OK)
+        status = fill(s, err);
+    if (status == CB_OK)
+        status = pick(s, err);
+    if (status == CB_OK)
+        status = rounds(s, err);
+    status = absorb(s, status, err);
+    cb__session_judge(s);
+    out->wall_s = (double)(cb__clock_ns() - s->start_ns) * 1e-9;
+    cb__region_fini(&s->ring);
+    cb__region_fini(&s->reference);
+    cb__region_fini(&s->exchange);
+    return status;
+}
