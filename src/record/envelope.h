@@ -1,0 +1,16 @@
+/* envelope.h: what every record begins with, and small writers that its kinds share. */
+#ifndef CB_RECORD_ENVELOPE_H
+#define CB_RECORD_ENVELOPE_H
+
+#include "record/record.h"
+
+void cb__envelope_begin(cb__json_writer *w, const cb__record *record);
+void cb__put_text(cb__json_writer *w, const char *key, const char *value);
+void cb__put_real(cb__json_writer *w, const char *key, double value);
+void cb__put_int(cb__json_writer *w, const char *key, int64_t value);
+void cb__put_bool(cb__json_writer *w, const char *key, bool value);
+/* {"lo","mid","hi","coverage"}; null where there is no figure. */
+void cb__put_interval(cb__json_writer *w, const char *key, cb__interval x);
+void cb__put_checks(cb__json_writer *w, const cb__check *checks, int n);
+
+#endif

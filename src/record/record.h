@@ -1,0 +1,26 @@
+/* record.h: everything one command measured, as JSON (schema coldbench/1) and as CSV. */
+#ifndef CB_RECORD_RECORD_H
+#define CB_RECORD_RECORD_H
+
+#include "base/json.h"
+#include "run/curve.h"
+#include "run/run.h"
+
+typedef struct cb__record {
+    const char *kind; /* "run", "probe" */
+    bool complete;
+    uint64_t seed;
+    char started[32]; /* UTC, ISO 8601 */
+    double wall_s, measure_s;
+    const cb__device_info *device; /* NULL: none was opened */
+    const char *device_name;       /* as asked: "cpu" */
+} cb__record;
+
+/* The UTC time now, ISO 8601. */
+void cb__record_now(char text[32]);
+void cb__record_run(const cb__record *record, const cb__run_case *cases, int n, cb__buf *out);
+void cb__record_run_csv(const cb__run_case *cases, int n, cb__buf *out);
+void cb__record_probe(const cb__record *record, const cb__curve *curve, cb__buf *out);
+void cb__record_probe_csv(const cb__curve *curve, cb__buf *out);
+
+#endif

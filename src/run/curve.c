@@ -1,0 +1,233 @@
+#include "run/curve.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "coldbench/random.h"
+#include "host/clock.h"
+#include "run/twins.h"
+
+enum { SMALLEST_BYTES = 8192, READING_NS = 3000000, SIZES_MAX = 80 };
+#define FOLDED_WITHIN 0.10 /* three times the traffic takes three times as long, within this */
+#define STEADY_WITHIN 0.10 /* between sweeps */
+#define PORT_SHARE 0.95    /* of the port bound that the first cache must be driven to */
+#define FLAT_WITHIN 0.10   /* over the last octave */
+
+typedef struct curving {
+    const cb__curve_request *request;
+    cb__curve *out;
+    int64_t sizes[SIZES_MAX];
+    int nsizes;
+    int threads[2];
+    int nthreads;
+    double values[2][CB__CURVE_SWEEPS][SIZES_MAX], folded[2][CB__CURVE_SWEEPS][SIZES_MAX];
+} curving;
+
+static cb__work sweep_work(const curving *c, const char *op, int threads)
+{
+    return (cb__work){.op = op,
+                      .device = c->request->device,
+                      .threads = threads,
+                      .variant = c->out->twin,
+                      .ring_fd = -1,
+                      .reference_fd = -1,
+                      .exchange_fd = -1,
+                      .seed = c->request->seed,
+                      .passes_ns = READING_NS};
+}
+
+static cb_status describe(curving *c, cb_error *err)
+{
+    cb__work work = sweep_work(c, "describe", c->request->threads);
+    cb__json *answer = NULL;
+    cb_status status = cb__ask(&c->request->asker, &work, "describe", &answer, err);
+    if (status == CB_OK)
+        status = cb__describe_answer_read(answer, &c->out->device, err);
+    cb__json_free(answer);
+    return status;
+}
+
+/* 8 KiB to 8x the last-level caches, or a quarter of what memory can be taken. */
+static void choose_sizes(curving *c)
+{
+    const cb__device_info *d = &c->out->device;
+    double largest = 8.0 * (d->llc_bytes ? (double)d->llc_bytes : 64 << 20);
+    if (largest > (double)d->memory_bytes / 4)
+        largest = (double)d->memory_bytes / 4;
+    double step = c->request->quick ? 2 : sqrt(2);
+    for (double size = SMALLEST_BYTES; size <= largest * 1.01 && c->nsizes < SIZES_MAX;
+         size *= step)
+        c->sizes[c->nsizes++] = (int64_t)(size / 64 + 0.5) * 64;
+    c->threads[c->nthreads++] = 1;
+    if (d->threads > 1)
+        c->threads[c->nthreads++] = d->threads;
+}
+
+/* Fisher and Yates by the counter-based generator. */
+static void shuffle(int *order, int n, uint64_t seed, int sweep)
+{
+    for (int i = 0; i < n; i++)
+        order[i] = i;
+    for (int i = n - 1; i > 0; i--) {
+        uint64_t word = cb_random(seed, 0x6f72646572u, (uint64_t)sweep, (uint64_t)i);
+        int j = (int)(word % (uint64_t)(i + 1));
+        int t = order[i];
+        order[i] = order[j];
+        order[j] = t;
+    }
+}
+
+static cb_status one_sweep(curving *c, int t, int sweep, cb_error *err)
+{
+    cb__work work = sweep_work(c, "sweep", c->threads[t]);
+    int order[SIZES_MAX];
+    shuffle(order, c->nsizes, c->request->seed + (uint64_t)t, sweep);
+    for (int i = 0; i < c->nsizes; i++)
+        work.sweep_bytes[work.nsweep++] = c->sizes[order[i]];
+    if (c->request->phase)
+        c->request->phase(c->request->arg,
+                          c->threads[t] == 1 ? "sweep, 1 thread" : "sweep, all threads", sweep);
+    cb__arena arena = CB__ARENA_INIT;
+    cb__json *answer = NULL;
+    cb__sweep_answer a = {0};
+    uint64_t start = cb__clock_ns();
+    cb_status status = cb__ask(&c->request->asker, &work, "sweep", &answer, err);
+    if (status == CB_OK)
+        status = cb__sweep_answer_read(answer, work.nsweep, &arena, &a, err);
+    for (int i = 0; i < work.nsweep && status == CB_OK; i++) {
+        c->values[t][sweep][order[i]] = a.gb_per_s[i];
+        c->folded[t][sweep][order[i]] = a.folded[i];
+    }
+    if (status == CB_OK && t == 0 && a.clock_hz > c->out->clock_hz)
+        c->out->clock_hz = a.clock_hz;
+    c->out->measure_s += (double)(cb__clock_ns() - start) * 1e-9;
+    cb__json_free(answer);
+    cb__arena_fini(&arena);
+    return status;
+}
+
+static cb__interval over_sweeps(double (*values)[SIZES_MAX], int sweeps, int size)
+{
+    double v[CB__CURVE_SWEEPS];
+    for (int i = 0; i < sweeps; i++)
+        v[i] = values[i][size];
+    return cb__interval_of(v, (size_t)sweeps);
+}
+
+static void points(curving *c)
+{
+    cb__curve *out = c->out;
+    out->n = 0;
+    if (out->sweeps == 0)
+        return;
+    for (int t = 0; t < c->nthreads; t++)
+        for (int i = 0; i < c->nsizes; i++) {
+            cb__curve_point *p = &out->points[out->n++];
+            p->threads = c->threads[t];
+            p->bytes = c->sizes[i];
+            p->gb_per_s = over_sweeps(c->values[t], out->sweeps, i);
+            p->folded = over_sweeps(c->folded[t], out->sweeps, i);
+            bool folds = fabs(p->folded.mid - 1) <= FOLDED_WITHIN;
+            bool steady = p->gb_per_s.hi / p->gb_per_s.lo - 1 <= STEADY_WITHIN;
+            p->verdict = !folds    ? CB__VERDICT_CONTAMINATED
+                         : !steady ? CB__VERDICT_UNSTABLE
+                                   : CB__VERDICT_OK;
+        }
+    out->ceiling = out->points[out->n - 1].gb_per_s;
+}
+
+static cb__check *check(cb__curve *out, const char *name, bool required, cb__check_status status,
+                        cb__verdict verdict)
+{
+    cb__check *k = &out->checks[out->nchecks++];
+    *k = (cb__check){name, status, required, verdict, {0}};
+    return k;
+}
+
+static void check_folding(curving *c)
+{
+    cb__curve *out = c->out;
+    double worst = 0;
+    for (int i = 0; i < out->n; i++)
+        if (fabs(out->points[i].folded.mid - 1) > fabs(worst))
+            worst = out->points[i].folded.mid - 1;
+    cb__check *k = check(out, "folding", true, fabs(worst) <= FOLDED_WITHIN ? CB__PASS : CB__FAIL,
+                         CB__VERDICT_CONTAMINATED);
+    snprintf(k->detail, sizeof k->detail,
+             "three times the traffic takes 3x the time within %.1f %% at every size",
+             100 * fabs(worst));
+}
+
+/* One core on the sets that fit its first cache with room to spare. */
+static void check_port_bound(curving *c)
+{
+    cb__curve *out = c->out;
+    double best = 0;
+    for (int i = 0; i < out->n; i++)
+        if (out->points[i].threads == 1 && out->points[i].bytes <= 24576)
+            best = fmax(best, out->points[i].gb_per_s.mid);
+    if (!(out->port_bound_gb_per_s > 0)) {
+        cb__check *k = check(out, "port bound", false, CB__SKIP, CB__VERDICT_LOWER_BOUND);
+        snprintf(k->detail, sizeof k->detail,
+                 "the load ports or the clock of this processor are unknown");
+        return;
+    }
+    double share = best / out->port_bound_gb_per_s;
+    cb__check *k = check(out, "port bound", true, share >= PORT_SHARE ? CB__PASS : CB__FAIL,
+                         CB__VERDICT_LOWER_BOUND);
+    snprintf(
+        k->detail, sizeof k->detail,
+        "one core reads its first cache at %.1f GB/s, %.1f %% of the %.1f GB/s of its load ports",
+        best, 100 * share, out->port_bound_gb_per_s);
+    for (int i = 0; i < out->n && share < PORT_SHARE; i++)
+        if (out->points[i].bytes <= 32768 && out->points[i].verdict == CB__VERDICT_OK)
+            out->points[i].verdict = CB__VERDICT_LOWER_BOUND;
+}
+
+static void check_saturation(curving *c)
+{
+    cb__curve *out = c->out;
+    int octave = c->request->quick ? 1 : 2;
+    if (c->nsizes <= octave || out->n == 0)
+        return;
+    const cb__curve_point *last = &out->points[out->n - 1], *before = last - octave;
+    double ratio = last->gb_per_s.mid / before->gb_per_s.mid;
+    bool flat = fabs(ratio - 1) <= FLAT_WITHIN;
+    cb__check *k =
+        check(out, "saturation", true, flat ? CB__PASS : CB__FAIL, CB__VERDICT_LOWER_BOUND);
+    snprintf(k->detail, sizeof k->detail, "all threads, the last octave: %.1f then %.1f GB/s",
+             before->gb_per_s.mid, last->gb_per_s.mid);
+    if (!flat && out->points[out->n - 1].verdict == CB__VERDICT_OK)
+        out->points[out->n - 1].verdict = CB__VERDICT_LOWER_BOUND;
+}
+
+cb_status cb__curve_measure(const cb__curve_request *request, cb__curve *out, cb_error *err)
+{
+    curving c = {0};
+    memset(out, 0, sizeof *out);
+    c.request = request;
+    c.out = out;
+    uint64_t start = cb__clock_ns();
+    char candidates[CB__TWINS_MAX][96];
+    if (cb__twin_candidates(request->suite, "twin_read", request->isa, candidates) < 1)
+        return cb_error_set(err, CB_INTERNAL, "no reading twin runs on this machine");
+    snprintf(out->twin, sizeof out->twin, "%s", candidates[0]);
+    cb_status status = describe(&c, err);
+    if (status != CB_OK)
+        return status;
+    choose_sizes(&c);
+    for (int sweep = 0; sweep < CB__CURVE_SWEEPS && status == CB_OK; sweep++) {
+        for (int t = 0; t < c.nthreads && status == CB_OK; t++)
+            status = one_sweep(&c, t, sweep, err);
+        out->sweeps += status == CB_OK;
+    }
+    out->complete = status == CB_OK;
+    out->port_bound_gb_per_s = out->device.peak_bytes_per_s / out->device.threads * 1e-9;
+    points(&c);
+    check_folding(&c);
+    check_port_bound(&c);
+    check_saturation(&c);
+    out->wall_s = (double)(cb__clock_ns() - start) * 1e-9;
+    return status;
+}
