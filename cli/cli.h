@@ -1,0 +1,129 @@
+/* cli.h: what the verbs share. Results go to standard output, progress and diagnostics to standard
+ * error. */
+#ifndef CB_CLI_CLI_H
+#define CB_CLI_CLI_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/options.h"
+#include "record/record.h"
+
+typedef struct cb__verb {
+    const char *name;
+    const char *summary;
+    const char *usage;   /* after "coldbench NAME " */
+    const char *details; /* paragraphs of the help, and an example that a test runs */
+    const cb__option *options;
+    size_t noptions;
+    int (*run)(int argc, char **argv); /* without the verb; the exit status */
+} cb__verb;
+
+extern const cb__verb cb__verb_probe, cb__verb_run, cb__verb_kernels;
+
+/* Prints "coldbench: message" to stderr; the exit status of err. */
+int cb__cli_fail(const cb_error *err);
+
+/* Where a verb writes. Opened before anything is measured, so that a path that cannot be written
+ * costs nothing. */
+typedef struct cb__outputs {
+    const char *json, *csv; /* as asked; NULL or a path or "-" */
+    FILE *json_file, *csv_file;
+    FILE *table; /* stdout; stderr where - was asked; NULL with -q */
+    bool color;
+} cb__outputs;
+
+typedef struct cb__common_options {
+    const char *device, *json, *csv;
+    int64_t threads, seed;
+    int color; /* auto, always, never */
+    bool quiet, verbose, help;
+} cb__common_options;
+
+/* The table rows that every measuring verb has; the struct must begin with cb__common_options. */
+#define CB__COMMON_OPTIONS                                                                         \
+    {.name = "device",                                                                             \
+     .kind = CB__OPT_TEXT,                                                                         \
+     .offset = offsetof(cb__common_options, device),                                               \
+     .arg = "NAME",                                                                                \
+     .preset = "cpu",                                                                              \
+     .help = "cpu, or fake:key=value,... (a scripted device)"},                                    \
+        {.name = "threads",                                                                        \
+         .kind = CB__OPT_INT,                                                                      \
+         .offset = offsetof(cb__common_options, threads),                                          \
+         .arg = "N",                                                                               \
+         .min = 1,                                                                                 \
+         .max = 65536,                                                                             \
+         .help = "threads; left out: one a physical core in the affinity mask, at most the "       \
+                 "container's quota"},                                                             \
+        {.name = "seed",                                                                           \
+         .kind = CB__OPT_INT,                                                                      \
+         .offset = offsetof(cb__common_options, seed),                                             \
+         .arg = "N",                                                                               \
+         .min = 0,                                                                                 \
+         .max = 9007199254740992.0,                                                                \
+         .help = "of data and of the coin; left out: drawn"},                                      \
+        {.name = "json",                                                                           \
+         .kind = CB__OPT_TEXT,                                                                     \
+         .offset = offsetof(cb__common_options, json),                                             \
+         .arg = "FILE|-",                                                                          \
+         .help = "write the record; with - the table moves to standard error"},                    \
+        {.name = "csv",                                                                            \
+         .kind = CB__OPT_TEXT,                                                                     \
+         .offset = offsetof(cb__common_options, csv),                                              \
+         .arg = "FILE|-",                                                                          \
+         .help = "write the figures as CSV"},                                                      \
+        {.name = "color",                                                                          \
+         .kind = CB__OPT_CHOICE,                                                                   \
+         .offset = offsetof(cb__common_options, color),                                            \
+         .arg = "WHEN",                                                                            \
+         .preset = "auto",                                                                         \
+         .choices = cb__color_words,                                                               \
+         .help = "colour of the table"},                                                           \
+        {.name = "quiet",                                                                          \
+         .letter = 'q',                                                                            \
+         .kind = CB__OPT_FLAG,                                                                     \
+         .offset = offsetof(cb__common_options, quiet),                                            \
+         .help = "no progress and no table"},                                                      \
+        {.name = "verbose",                                                                        \
+         .letter = 'v',                                                                            \
+         .kind = CB__OPT_FLAG,                                                                     \
+         .offset = offsetof(cb__common_options, verbose),                                          \
+         .help = "every check of every row"},                                                      \
+    {                                                                                              \
+        .name = "help", .letter = 'h', .kind = CB__OPT_FLAG,                                       \
+        .offset = offsetof(cb__common_options, help), .help = "this page"                          \
+    }
+
+extern const char *const cb__color_words[];
+
+/* Parses a verb's options; *done is set (with *exit_status) when it was --help or an error.
+ * positionals: room for argc. */
+void cb__cli_parse(const cb__verb *verb, void *options, int argc, char **argv,
+                   const char **positionals, int *npositionals, bool *done, int *exit_status);
+cb_status cb__outputs_open(const cb__common_options *options, cb__outputs *out, cb_error *err);
+/* Writes and closes; CB_IO names the file and the system's words (a full disk, say). */
+cb_status cb__outputs_write(cb__outputs *out, const cb__buf *json, const cb__buf *csv,
+                            const cb__buf *table, cb_error *err);
+void cb__outputs_close(cb__outputs *out);
+
+/* Ctrl-C and SIGTERM set this; the second one ends the program at once. */
+extern volatile int cb__stop;
+void cb__stop_on_signals(void);
+
+/* Progress: one line on stderr, rewritten on a terminal, at most ten times a second; silent with
+ * -q. */
+typedef struct cb__progress {
+    bool on, terminal, shown;
+    char what[160];
+    unsigned long long last_ns;
+} cb__progress;
+void cb__progress_start(cb__progress *p, const cb__common_options *options);
+void cb__progress_show(cb__progress *p, const char *text);
+void cb__progress_end(cb__progress *p);
+
+/* --seed, or one from the clock that reads back from a JSON number. */
+uint64_t cb__cli_seed(int64_t asked);
+unsigned cb__cli_isa(void);
+
+#endif

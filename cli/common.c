@@ -1,0 +1,167 @@
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "coldbench/random.h"
+#include "host/clock.h"
+#include "host/topology.h"
+
+const char *const cb__color_words[] = {"auto", "always", "never", NULL};
+
+volatile int cb__stop;
+
+static void on_signal(int number)
+{
+    if (cb__stop)
+        _exit(128 + number);
+    cb__stop = 1;
+}
+
+void cb__stop_on_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+int cb__cli_fail(const cb_error *err)
+{
+    fprintf(stderr, "coldbench: %s\n", *err->message ? err->message : cb_status_text(err->status));
+    return cb_status_exit(err->status);
+}
+
+void cb__cli_parse(const cb__verb *verb, void *options, int argc, char **argv,
+                   const char **positionals, int *npositionals, bool *done, int *exit_status)
+{
+    cb_error err = CB_ERROR_INIT;
+    *done = true;
+    if (cb__options_parse(verb->options, verb->noptions, options, argc, argv, positionals,
+                          npositionals, &err) != CB_OK) {
+        *exit_status = cb__cli_fail(&err);
+        fprintf(stderr, "coldbench %s --help lists the options\n", verb->name);
+        return;
+    }
+    *done = ((cb__common_options *)options)->help;
+    *exit_status = 0;
+    if (!*done)
+        return;
+    cb__buf text = CB__BUF_INIT;
+    cb__buf_printf(&text, "coldbench %s %s\n\n%s\n\n%s\noptions:\n", verb->name, verb->usage,
+                   verb->summary, verb->details);
+    cb__options_help(verb->options, verb->noptions, &text);
+    fputs(cb__buf_text(&text), stdout);
+    cb__buf_fini(&text);
+}
+
+static cb_status open_file(const char *path, FILE **out, cb_error *err)
+{
+    if (!path)
+        return CB_OK;
+    if (strcmp(path, "-") == 0) {
+        *out = stdout;
+        return CB_OK;
+    }
+    *out = fopen(path, "we");
+    return *out ? CB_OK : cb_error_set(err, CB_IO, "cannot write %s: %s", path, strerror(errno));
+}
+
+cb_status cb__outputs_open(const cb__common_options *o, cb__outputs *out, cb_error *err)
+{
+    *out = (cb__outputs){.json = o->json, .csv = o->csv, .table = stdout};
+    bool json = o->json && strcmp(o->json, "-") == 0, csv = o->csv && strcmp(o->csv, "-") == 0;
+    if (json && csv)
+        return cb_error_set(err, CB_USAGE,
+                            "--json - and --csv -: only one can go to standard output");
+    if (json || csv)
+        out->table = stderr;
+    if (o->quiet)
+        out->table = NULL;
+    out->color = o->color == 1 ||
+                 (o->color == 0 && out->table && isatty(fileno(out->table)) && !getenv("NO_COLOR"));
+    cb_status status = open_file(o->json, &out->json_file, err);
+    if (status == CB_OK)
+        status = open_file(o->csv, &out->csv_file, err);
+    if (status != CB_OK)
+        cb__outputs_close(out);
+    return status;
+}
+
+static cb_status write_file(FILE **file, const char *path, const cb__buf *text, cb_error *err)
+{
+    if (!*file)
+        return CB_OK;
+    bool bad = text->failed || fwrite(cb__buf_text(text), 1, text->size, *file) != text->size;
+    bad = fflush(*file) != 0 || bad;
+    if (*file != stdout)
+        bad = fclose(*file) != 0 || bad;
+    *file = NULL;
+    return bad ? cb_error_set(err, CB_IO, "writing %s: %s",
+                              strcmp(path, "-") ? path : "standard output",
+                              text->failed ? "no memory" : strerror(errno))
+               : CB_OK;
+}
+
+cb_status cb__outputs_write(cb__outputs *out, const cb__buf *json, const cb__buf *csv,
+                            const cb__buf *table, cb_error *err)
+{
+    FILE *to = out->table;
+    cb_status first = CB_OK;
+    if (to)
+        first = write_file(&to, "-", table, err);
+    cb_status second = write_file(&out->json_file, out->json, json, err);
+    cb_status third = write_file(&out->csv_file, out->csv, csv, err);
+    return first != CB_OK ? first : second != CB_OK ? second : third;
+}
+
+void cb__outputs_close(cb__outputs *out)
+{
+    if (out->json_file && out->json_file != stdout)
+        fclose(out->json_file);
+    if (out->csv_file && out->csv_file != stdout)
+        fclose(out->csv_file);
+    out->json_file = out->csv_file = NULL;
+}
+
+void cb__progress_start(cb__progress *p, const cb__common_options *options)
+{
+    *p = (cb__progress){.on = !options->quiet, .terminal = isatty(STDERR_FILENO) != 0};
+}
+
+void cb__progress_show(cb__progress *p, const char *text)
+{
+    unsigned long long now = cb__clock_ns();
+    /* On a terminal the line is rewritten; in a log each new line costs one, so they are rarer. */
+    unsigned long long pause = p->terminal ? 100000000ull : 2000000000ull;
+    if (!p->on || (p->last_ns && now - p->last_ns < pause))
+        return;
+    p->last_ns = now;
+    p->shown = true;
+    fprintf(stderr, p->terminal ? "\r\033[K%s" : "%s\n", text);
+    fflush(stderr);
+}
+
+void cb__progress_end(cb__progress *p)
+{
+    if (p->shown && p->terminal)
+        fputs("\r\033[K", stderr);
+    p->shown = false;
+}
+
+uint64_t cb__cli_seed(int64_t asked)
+{
+    if (asked >= 0)
+        return (uint64_t)asked;
+    return cb_random_mix(cb__clock_ns() + (uint64_t)getpid()) >> 11;
+}
+
+unsigned cb__cli_isa(void)
+{
+    static cb__topology t;
+    cb_error ignored = CB_ERROR_INIT;
+    return cb__topology_read("", &t, &ignored) == CB_OK ? t.isa : 0;
+}

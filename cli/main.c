@@ -1,0 +1,52 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "cb_build_info.h"
+#include "cli.h"
+#include "coldbench/worker.h"
+
+static const cb__verb *const verbs[] = {&cb__verb_run, &cb__verb_probe, &cb__verb_kernels};
+
+enum { NVERBS = sizeof verbs / sizeof *verbs };
+
+static void usage(FILE *to)
+{
+    fprintf(to, "coldbench measures compute kernels so that the number can be trusted.\n\n"
+                "usage: coldbench VERB [ARGUMENTS]\n\n");
+    for (int i = 0; i < NVERBS; i++)
+        fprintf(to, "  %-9s %s\n", verbs[i]->name, verbs[i]->summary);
+    fprintf(to, "\ncoldbench VERB --help explains a verb; coldbench --version says what this is.\n"
+                "Exit status: 0 answered, 1 a wrong or impossible row, 2 usage, 3 not available,\n"
+                "4 undecided, 5 input or output, 130 interrupted.\n");
+}
+
+int main(int argc, char **argv)
+{
+    int status = cb_worker_entry(argc, argv);
+    if (status >= 0)
+        return status;
+    if (argc < 2) {
+        usage(stderr);
+        return 2;
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+        usage(stdout);
+        return 0;
+    }
+    if (!strcmp(argv[1], "--version")) {
+        printf("coldbench %s (source %.12s, %s)\n", CB_VERSION, CB_SOURCE_ID, CB_COMPILER);
+        return 0;
+    }
+    const char *valid[NVERBS];
+    for (int i = 0; i < NVERBS; i++) {
+        valid[i] = verbs[i]->name;
+        if (strcmp(argv[1], verbs[i]->name) == 0) {
+            cb__stop_on_signals();
+            return verbs[i]->run(argc - 2, argv + 2);
+        }
+    }
+    cb_error err = CB_ERROR_INIT;
+    cb__unknown(&err, "verb", argv[1], valid, NVERBS);
+    return cb__cli_fail(&err);
+}

@@ -1,0 +1,23 @@
+/* report.h: what a person reads: tables and a chart, as text. No terminal codes but colour, and
+ * that only when asked. */
+#ifndef CB_REPORT_REPORT_H
+#define CB_REPORT_REPORT_H
+
+#include "base/buf.h"
+#include "run/curve.h"
+#include "run/run.h"
+
+/* One row a result; under it what a reader must know of rows that are not `ok`, and of warm ones.
+ * verbose: every check of every row. */
+void cb__report_run(const cb__run_case *cases, int n, bool color, bool verbose, cb__buf *out);
+/* Bandwidth over the logarithm of the set, one letter a thread count. */
+void cb__report_curve_chart(const cb__curve *curve, cb__buf *out);
+void cb__report_curve_table(const cb__curve *curve, bool color, cb__buf *out);
+/* "16 KiB", "2.5 MiB" */
+void cb__bytes_text(double bytes, char text[24]);
+/* "3.21 us" */
+void cb__time_text(double ns, char text[24]);
+/* The verdict, coloured; padded to `width`. */
+void cb__report_verdict(cb__verdict verdict, bool color, int width, cb__buf *out);
+
+#endif

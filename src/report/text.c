@@ -1,0 +1,45 @@
+#include <math.h>
+#include <stdio.h>
+
+#include "report/report.h"
+
+void cb__bytes_text(double bytes, char text[24])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB"};
+    int unit = 0;
+    while (bytes >= 1024 && unit < 3) {
+        bytes /= 1024;
+        unit++;
+    }
+    snprintf(text, 24, bytes == floor(bytes) || bytes >= 100 ? "%.0f %s" : "%.1f %s", bytes,
+             units[unit]);
+}
+
+void cb__time_text(double ns, char text[24])
+{
+    static const char *const units[] = {"ns", "us", "ms", "s"};
+    int unit = 0;
+    while (ns >= 1000 && unit < 3) {
+        ns /= 1000;
+        unit++;
+    }
+    if (isfinite(ns))
+        snprintf(text, 24,
+                 ns >= 100  ? "%.0f %s"
+                 : ns >= 10 ? "%.1f %s"
+                            : "%.2f %s",
+                 ns, units[unit]);
+    else
+        snprintf(text, 24, "-");
+}
+
+void cb__report_verdict(cb__verdict verdict, bool color, int width, cb__buf *out)
+{
+    const char *code = verdict == CB__VERDICT_OK             ? "32"
+                       : verdict <= CB__VERDICT_CONTAMINATED ? "31"
+                                                             : "33";
+    if (color)
+        cb__buf_printf(out, "\033[%sm%-*s\033[0m", code, width, cb__verdict_name(verdict));
+    else
+        cb__buf_printf(out, "%-*s", width, cb__verdict_name(verdict));
+}
