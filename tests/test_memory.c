@@ -82,6 +82,35 @@ static void neighbours_are_not_counted(void **state)
         cb__region_fini(&regions[i]);
 }
 
+/* One page at that address, if nothing is there yet. */
+static bool is_free(char *at)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    void *got = mmap(at, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (got != MAP_FAILED)
+        munmap(got, page);
+    return got == at;
+}
+
+static void guards_stand_on_both_sides_and_go_with_the_region(void **state)
+{
+    (void)state;
+    long page = sysconf(_SC_PAGESIZE);
+    for (size_t k = 0; k < 2; k++) {
+        cb_error err = CB_ERROR_INIT;
+        cb__region region;
+        assert_int_equal(kinds[k].make(3 * MiB, &region, &err), CB_OK);
+        char *base = region.base, *end = base + 4 * MiB;
+        assert_false(is_free(base - page));
+        assert_false(is_free(end));
+        assert_true(is_free(base - 2 * page));
+        assert_true(is_free(end + page));
+        cb__region_fini(&region);
+        for (char *at = base - page; at <= end; at += page)
+            assert_true(is_free(at));
+    }
+}
+
 static uint64_t sum_of(const cb__region *region)
 {
     const unsigned char *bytes = region->base;
@@ -238,6 +267,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(regions_are_aligned_untouched_and_counted),
         cmocka_unit_test(neighbours_are_not_counted),
+        cmocka_unit_test(guards_stand_on_both_sides_and_go_with_the_region),
         cmocka_unit_test(collapse_keeps_the_bytes),
         cmocka_unit_test(another_program_maps_it_filled_in),
         cmocka_unit_test(maps_a_file_that_ends_inside_a_huge_page),

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "host/clock.h"
@@ -81,6 +82,31 @@ static void run_wakes_sleepers(void **state)
     }
     usleep(4000);
     cb__pool_free(pool); /* of a sleeping pool */
+}
+
+static void note_sleeps(void *arg, int worker, int workers)
+{
+    (void)workers;
+    struct rusage usage;
+    getrusage(RUSAGE_THREAD, &usage);
+    ((long *)arg)[worker] = usage.ru_nvcsw;
+}
+
+/* Giving up the CPU counts as an involuntary switch, sleeping as a voluntary one. */
+static void held_workers_do_not_sleep(void **state)
+{
+    (void)state;
+    for (int hold = 0; hold < 2; hold++) {
+        long before[2], after[2];
+        cb__pool *pool = pool_of(2);
+        usleep(4000);
+        cb__pool_hold(pool, hold);
+        cb__pool_run(pool, note_sleeps, before);
+        usleep(50000);
+        cb__pool_run(pool, note_sleeps, after);
+        assert_int_equal(after[1] > before[1], !hold);
+        cb__pool_free(pool);
+    }
 }
 
 enum { PHASES = 100 };
@@ -238,6 +264,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_worker_runs_once_a_run),
         cmocka_unit_test(run_wakes_sleepers),
+        cmocka_unit_test(held_workers_do_not_sleep),
         cmocka_unit_test(barrier_holds_all_until_the_last),
         cmocka_unit_test(workers_are_pinned_and_the_caller_released),
         cmocka_unit_test(many_workers_share_one_cpu),

@@ -60,7 +60,7 @@ static const struct {
      {0, 1, 2, 3, 4, 5, 6, 7},
      3.5,
      0},
-    {"container-v1", "GenuineIntel", "skylake-x", 128, VNNI, 4, 2, 1, 2, {0, 1}, 2.5, 36608u << 10},
+    {"container-v1", "GenuineIntel", "skylake-x", 128, VNNI, 4, 2, 1, 2, {0, 1}, 2.25, 36608u << 10},
     {"neoverse-n1", "ARM", "neoverse-n1", 0, CB_ISA_PORTABLE, 4, 4, 1, 4, {0, 1, 2, 3}, 0, 0},
 };
 
