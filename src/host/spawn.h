@@ -24,12 +24,14 @@ typedef struct cb__child {
  * NULL: the caller's environment. */
 cb_status cb__spawn(char *const argv[], char *const envp[], const int *fds, int nfds,
                     cb__child *out, cb_error *err);
-/* Writes all of it; CB_CRASHED when the child is gone (SIGPIPE is never raised), CB_TIMEOUT. */
+/* Writes all of it; CB_CRASHED when the child is gone (SIGPIPE is never raised), CB_GARBAGE when it
+ * closed its stdin and still runs a second later, CB_TIMEOUT. */
 cb_status cb__child_write(cb__child *child, const char *text, size_t size, uint64_t deadline_ns,
                           cb_error *err);
 /* The next line without its newline into `line` (cleared first). deadline_ns on cb__clock_ns.
  * CB_TIMEOUT; CB_CRASHED "died on signal 11 (Segmentation fault)" / "exited with status 3" with the
- * last stderr line, when it ends first; CB_GARBAGE when a line passes 16 MiB; CB_INTERRUPTED as
+ * last stderr line, when it ends first; CB_GARBAGE when a line passes 16 MiB, or its stdout is
+ * closed and it still runs a second later; CB_INTERRUPTED as
  * soon as *stop (may be NULL) is nonzero. */
 cb_status cb__child_line(cb__child *child, uint64_t deadline_ns, const volatile int *stop,
                          cb__buf *line, cb_error *err);
