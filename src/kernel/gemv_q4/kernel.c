@@ -1,0 +1,157 @@
+/* kernel.c: the definition of gemv_q4 and its implementations. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "digits.h"
+
+static const cb_dim dims[GEMV_DIMS] = {
+    {"rows", "rows of W, outputs", 1, INT64_C(1) << 24},
+    {"cols", "columns of W, length of x", GEMV_GROUP, INT64_C(1) << 24},
+};
+
+static const char *const act_words[] = {"f32", "q8", NULL};
+static const int64_t token_values[] = {1, 2};
+static const cb_choice params[GEMV_PARAMS] = {
+    {.name = "act",
+     .help = "activations: f32, or q8 (int8 with an f32 scale per 32)",
+     .words = act_words,
+     .preset = GEMV_ACT_F32},
+    {.name = "tokens",
+     .help = "vectors multiplied at once",
+     .values = token_values,
+     .count = 2,
+     .preset = 1},
+};
+
+static const cb_operand operands[GEMV_OPERANDS] = {
+    {"w", CB_WEIGHT, CB_U8,
+     "[rows][cols/2]: byte j of a row holds q of column 2j in its low nibble, of 2j+1 in its high",
+     0, 255},
+    {"w_scale", CB_WEIGHT, CB_F16, "[rows][cols/32]: 0.001 to 0.02, one in eight negative", -0.02,
+     0.02},
+    {"x", CB_INPUT, CB_F32, "[tokens][cols]: in [-1, 1); act=f32 only", -1, 1},
+    {"xq", CB_INPUT, CB_I8, "[tokens][cols]: -127 to 127; act=q8 only", -127, 127},
+    {"x_scale", CB_INPUT, CB_F32, "[tokens][cols/32]: 0.004 to 0.012; act=q8 only", 0.004, 0.012},
+    {"y", CB_OUTPUT, CB_F32, "[rows][tokens]", -4, 4},
+};
+
+static int check(const cb_problem *problem, char *why, size_t why_bytes)
+{
+    const int64_t max = INT64_C(1) << 40;
+    int64_t rows = problem->shape[GEMV_ROWS], cols = problem->shape[GEMV_COLS];
+    if (rows <= max / cols)
+        return 0;
+    snprintf(why, why_bytes,
+             "rows * cols must be at most 2^40 = %" PRId64 ", not %" PRId64 " * %" PRId64
+             " = %" PRId64,
+             max, rows, cols, rows * cols);
+    return 1;
+}
+
+static void cost(const cb_problem *problem, cb_cost *out)
+{
+    out->bytes_read = 0;
+    for (int operand = 0; operand < GEMV_Y; operand++)
+        out->bytes_read += gemv_q4__bytes(problem, operand);
+    out->bytes_written = gemv_q4__bytes(problem, GEMV_Y);
+    out->flops = 2.0 * (double)problem->shape[GEMV_ROWS] * (double)problem->shape[GEMV_COLS] *
+                 (double)problem->params[GEMV_TOKENS];
+}
+
+static const int64_t block_values[] = {1, 2, 4, 8};
+static const int64_t grain_values[] = {0, 32, 128, 512};
+
+static const int64_t prefetch_values[] = {0, 1024, 2048, 4096};
+
+#define TUNABLES(block_preset, prefetch_preset)                                                    \
+    {                                                                                              \
+        {.name = "block_rows",                                                                     \
+         .help = "rows walked together, sharing the loads of x",                                   \
+         .values = block_values,                                                                   \
+         .count = 4,                                                                               \
+         .preset = (block_preset)},                                                                \
+            {.name = "grain_rows",                                                                 \
+             .help = "rows dealt to the workers in turn; 0: one contiguous share each",            \
+             .values = grain_values,                                                               \
+             .count = 4,                                                                           \
+             .preset = 0},                                                                         \
+            {.name = "prefetch",                                                                   \
+             .help = "bytes of w fetched ahead of use",                                            \
+             .values = prefetch_values,                                                            \
+             .count = 4,                                                                           \
+             .preset = (prefetch_preset)},                                                         \
+    }
+
+static const cb_choice tunables_portable[GEMV_TUNABLES] = TUNABLES(4, 0);
+
+#if CB_X86
+static const cb_choice tunables_avx2[GEMV_TUNABLES] = TUNABLES(4, 0);
+static const cb_choice tunables_avx512vnni[GEMV_TUNABLES] = TUNABLES(4, 0);
+static const cb_choice tunables_avx512[GEMV_TUNABLES] = TUNABLES(4, 0);
+#endif
+
+static const cb_impl impls[] = {
+#if CB_X86
+    {.name = "avx512vnni",
+     .help = "512-bit byte dot products; act=f32 as 30-bit fixed point per group",
+     .isa = CB_ISA_AVX512_VNNI,
+     .tunables = tunables_avx512vnni,
+     .ntunables = GEMV_TUNABLES,
+     .packed_bytes = gemv_q4__digits_packed_bytes,
+     .prepare = gemv_q4__digits_prepare,
+     .run = gemv_q4__run_avx512vnni},
+    {.name = "avx512",
+     .help = "512-bit",
+     .isa = CB_ISA_AVX512,
+     .tunables = tunables_avx512,
+     .ntunables = GEMV_TUNABLES,
+     .packed_bytes = gemv_q4__packed_bytes,
+     .prepare = gemv_q4__prepare,
+     .run = gemv_q4__run_avx512},
+    {.name = "avx2",
+     .help = "256-bit with FMA and F16C",
+     .isa = CB_ISA_AVX2,
+     .tunables = tunables_avx2,
+     .ntunables = GEMV_TUNABLES,
+     .packed_bytes = gemv_q4__packed_bytes,
+     .prepare = gemv_q4__prepare,
+     .run = gemv_q4__run_avx2},
+#endif
+    {.name = "portable",
+     .help = "plain C",
+     .isa = CB_ISA_PORTABLE,
+     .tunables = tunables_portable,
+     .ntunables = GEMV_TUNABLES,
+     .packed_bytes = gemv_q4__packed_bytes,
+     .prepare = gemv_q4__prepare,
+     .run = gemv_q4__run_portable},
+};
+
+static const cb_kernel gemv_q4 = {
+    .name = "gemv_q4",
+    .summary = "y = W x, W of 4-bit integers with an f16 scale per 32 columns",
+    .formula = "y[r][t] = sum over c of w_scale[r][c/32] * (q[r][c] - 8) * a[t][c], q in 0..15; "
+               "act=f32: a = x[t][c]; act=q8: a = x_scale[t][c/32] * xq[t][c]",
+    .dims = dims,
+    .ndims = GEMV_DIMS,
+    .params = params,
+    .nparams = GEMV_PARAMS,
+    .operands = operands,
+    .noperands = GEMV_OPERANDS,
+    .check = check,
+    .bytes = gemv_q4__bytes,
+    .cost = cost,
+    .fill = gemv_q4__fill,
+    .reference = gemv_q4__reference,
+    .rotates = "rows",
+    .impls = impls,
+    .nimpls = sizeof impls / sizeof impls[0],
+};
+
+static const cb_kernel *const kernels[] = {&gemv_q4};
+static const cb_module module = {CB_KERNEL_ABI, sizeof(cb_kernel), kernels, 1};
+
+const cb_module *cb_module_entry(void)
+{
+    return &module;
+}
