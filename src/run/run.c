@@ -131,6 +131,9 @@ static cb_status pick(cb__session *s, cb_error *err)
         return CB_OK;
     s->ncandidates = cb__twin_candidates(s->request->suite, s->out->plan.twin_kernel,
                                          s->request->isa, s->candidates);
+    if (s->ncandidates == 0)
+        return cb_error_set(err, CB_INTERNAL, "no implementation of %s runs on this machine",
+                            s->out->plan.twin_kernel);
     cb__work work = common_work(s->request, "pick");
     work.ring_fd = s->ring.fd;
     for (int i = 0; i < s->ncandidates; i++)

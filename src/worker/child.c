@@ -145,6 +145,7 @@ static cb_status do_fill(serving *s, cb__buf *line, cb_error *err)
         status = cb__fill(&s->c, &s->plan, pool, s->work->seed, ring.base, reference.base,
                           (double *)reference.base + n, sets, say_progress, s, &filled, err);
     if (status == CB_OK) {
+        cb__region_collapse(&ring); /* huge pages, where first touch was not given them */
         cb__fill_answer answer = {filled.digest,     filled.sampled_words, filled.distinct_words,
                                   filled.prepare_ns, filled.checksums,     s->plan.sets};
         cb__fill_answer_write(&answer, line);
