@@ -1,0 +1,288 @@
+/* twin: the plain read, write and copy that other kernels are held against, and whose bandwidth
+ * over working sets is the machine's curve.
+ */
+#include "define.h"
+#include "twin.h"
+
+#ifndef CB_X86
+#define CB_X86 0
+#endif
+
+static const cb_dim DIMS[] = {
+    {"bytes", "size of the set, in whole 64-byte lines", CB__LINE, CB__BYTES_MAX},
+};
+
+static const cb_choice PARAMS[] = {
+    {.name = "passes",
+     .help = "how many times one launch goes over the set",
+     .min = 1,
+     .max = 4096,
+     .preset = 1},
+};
+
+/* clang-format off */
+#define STREAMS \
+    {.name = "streams", .help = "contiguous parts of a worker's share that are walked together", \
+     .values = STREAM_VALUES, .count = 3, .preset = 1}
+#define NONTEMPORAL \
+    {.name = "nontemporal", .help = "1: stores go past the caches; better once the set does not fit", \
+     .min = 0, .max = 1, .preset = 1}
+/* clang-format on */
+
+static const int64_t STREAM_VALUES[] = {1, 2, 4};
+static const cb_choice READ_TUNABLES[] = {STREAMS};
+#if CB_X86
+static const cb_choice WRITE_TUNABLES[] = {NONTEMPORAL};
+#endif
+static const cb_choice COPY_TUNABLES[] = {
+    STREAMS,
+#if CB_X86
+    NONTEMPORAL,
+#endif
+};
+
+static uint64_t set_bytes(const cb_problem *problem)
+{
+    return (uint64_t)problem->shape[0];
+}
+
+static uint64_t passes(const cb_problem *problem)
+{
+    return (uint64_t)problem->params[0];
+}
+
+/* twin_read */
+
+static const cb_operand READ_TABLE[READ_OPERANDS] = {
+    {"src", CB_STREAM, CB_U32, "bytes/4 words", 0, 4294967295.0},
+    {"checksum", CB_OUTPUT, CB_U32, "one word", 0, 4294967295.0},
+    {"partial", CB_SCRATCH, CB_U32, "a line a worker and one that counts them; starts as zero", 0,
+     4294967295.0},
+};
+
+static uint64_t read_bytes(const cb_problem *problem, int operand)
+{
+    const uint64_t bytes[READ_OPERANDS] = {set_bytes(problem), sizeof(uint32_t),
+                                           sizeof(cb__partials)};
+    return bytes[operand];
+}
+
+static void read_cost(const cb_problem *problem, cb_cost *cost)
+{
+    *cost = (cb_cost){set_bytes(problem) * passes(problem), sizeof(uint32_t), 0};
+}
+
+static void read_fill(const cb_problem *problem, uint64_t seed, int operand, uint64_t set,
+                      void *logical, int part, int parts)
+{
+    cb__fill_words(seed, operand, set, logical, read_bytes(problem, operand), part, parts);
+}
+
+static void read_reference(const cb_problem *problem, const void *const *logical, int operand,
+                           uint64_t first, uint64_t count, double *value, double *bound)
+{
+    (void)operand;
+    (void)first; /* one element: 0 */
+    if (count == 0)
+        return;
+    uint32_t sum = cb__reference_sum(logical[READ_SRC], set_bytes(problem));
+    value[0] = (double)(uint32_t)(sum * (uint32_t)passes(problem));
+    bound[0] = 0;
+}
+
+/* twin_write */
+
+static const cb_operand WRITE_TABLE[WRITE_OPERANDS] = {
+    {"seed", CB_INPUT, CB_U32, "the 16 words of one line", 0, 4294967295.0},
+    {"dst", CB_OUTPUT, CB_U32, "bytes/4 words", 0, 4294967295.0},
+};
+
+static uint64_t write_bytes(const cb_problem *problem, int operand)
+{
+    return operand == WRITE_SEED ? CB__LINE : set_bytes(problem);
+}
+
+static void write_cost(const cb_problem *problem, cb_cost *cost)
+{
+    *cost = (cb_cost){CB__LINE, set_bytes(problem) * passes(problem), 0};
+}
+
+static void write_fill(const cb_problem *problem, uint64_t seed, int operand, uint64_t set,
+                       void *logical, int part, int parts)
+{
+    cb__fill_words(seed, operand, set, logical, write_bytes(problem, operand), part, parts);
+}
+
+static void write_reference(const cb_problem *problem, const void *const *logical, int operand,
+                            uint64_t first, uint64_t count, double *value, double *bound)
+{
+    (void)problem;
+    (void)operand;
+    const uint32_t *seed = logical[WRITE_SEED];
+    for (uint64_t i = 0; i < count; i++) {
+        value[i] = (double)seed[(first + i) % 16];
+        bound[i] = 0;
+    }
+}
+
+/* twin_copy */
+
+static const cb_operand COPY_TABLE[COPY_OPERANDS] = {
+    {"src", CB_STREAM, CB_U32, "bytes/4 words", 0, 4294967295.0},
+    {"dst", CB_OUTPUT, CB_U32, "bytes/4 words", 0, 4294967295.0},
+};
+
+static uint64_t copy_bytes(const cb_problem *problem, int operand)
+{
+    (void)operand;
+    return set_bytes(problem);
+}
+
+static void copy_cost(const cb_problem *problem, cb_cost *cost)
+{
+    uint64_t moved = set_bytes(problem) * passes(problem);
+    *cost = (cb_cost){moved, moved, 0};
+}
+
+static void copy_fill(const cb_problem *problem, uint64_t seed, int operand, uint64_t set,
+                      void *logical, int part, int parts)
+{
+    cb__fill_words(seed, operand, set, logical, copy_bytes(problem, operand), part, parts);
+}
+
+static void copy_reference(const cb_problem *problem, const void *const *logical, int operand,
+                           uint64_t first, uint64_t count, double *value, double *bound)
+{
+    (void)problem;
+    (void)operand;
+    const uint32_t *src = logical[COPY_SRC];
+    for (uint64_t i = 0; i < count; i++) {
+        value[i] = (double)src[first + i];
+        bound[i] = 0;
+    }
+}
+
+static const cb_impl READ_IMPLS[] = {
+#if CB_X86
+    {.name = "avx512",
+     .help = "512-bit loads: the bound of Intel's and Zen 5's L1",
+     .isa = CB_ISA_AVX512,
+     .tunables = READ_TUNABLES,
+     .ntunables = 1,
+     .run = cb__twin_read_avx512},
+    {.name = "avx2",
+     .help = "256-bit loads in pairs: the bound of Zen 2 to 4's L1",
+     .isa = CB_ISA_AVX2,
+     .tunables = READ_TUNABLES,
+     .ntunables = 1,
+     .run = cb__twin_read_avx2},
+#endif
+    {.name = "portable",
+     .help = "16-byte vectors in C",
+     .tunables = READ_TUNABLES,
+     .ntunables = 1,
+     .run = cb__twin_read_portable},
+};
+
+static const cb_impl WRITE_IMPLS[] = {
+#if CB_X86
+    {.name = "avx512",
+     .help = "512-bit stores",
+     .isa = CB_ISA_AVX512,
+     .tunables = WRITE_TUNABLES,
+     .ntunables = 1,
+     .run = cb__twin_write_avx512},
+    {.name = "avx2",
+     .help = "256-bit stores",
+     .isa = CB_ISA_AVX2,
+     .tunables = WRITE_TUNABLES,
+     .ntunables = 1,
+     .run = cb__twin_write_avx2},
+#endif
+    {.name = "portable", .help = "16-byte vectors in C", .run = cb__twin_write_portable},
+};
+
+static const cb_impl COPY_IMPLS[] = {
+#if CB_X86
+    {.name = "avx512",
+     .help = "512-bit loads and stores",
+     .isa = CB_ISA_AVX512,
+     .tunables = COPY_TUNABLES,
+     .ntunables = 2,
+     .run = cb__twin_copy_avx512},
+    {.name = "avx2",
+     .help = "256-bit loads and stores",
+     .isa = CB_ISA_AVX2,
+     .tunables = COPY_TUNABLES,
+     .ntunables = 2,
+     .run = cb__twin_copy_avx2},
+#endif
+    {.name = "portable",
+     .help = "16-byte vectors in C",
+     .tunables = COPY_TUNABLES,
+     .ntunables = 1,
+     .run = cb__twin_copy_portable},
+};
+
+#define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
+
+static const cb_kernel READ = {
+    .name = "twin_read",
+    .summary = "reads a set, pass after pass",
+    .formula = "checksum = passes * sum(src) mod 2^32",
+    .dims = DIMS,
+    .ndims = 1,
+    .params = PARAMS,
+    .nparams = 1,
+    .operands = READ_TABLE,
+    .noperands = READ_OPERANDS,
+    .bytes = read_bytes,
+    .cost = read_cost,
+    .fill = read_fill,
+    .reference = read_reference,
+    .impls = READ_IMPLS,
+    .nimpls = COUNT(READ_IMPLS),
+};
+
+static const cb_kernel WRITE = {
+    .name = "twin_write",
+    .summary = "writes a set, pass after pass",
+    .formula = "dst[i] = seed[i mod 16]",
+    .dims = DIMS,
+    .ndims = 1,
+    .params = PARAMS,
+    .nparams = 1,
+    .operands = WRITE_TABLE,
+    .noperands = WRITE_OPERANDS,
+    .bytes = write_bytes,
+    .cost = write_cost,
+    .fill = write_fill,
+    .reference = write_reference,
+    .impls = WRITE_IMPLS,
+    .nimpls = COUNT(WRITE_IMPLS),
+};
+
+static const cb_kernel COPY = {
+    .name = "twin_copy",
+    .summary = "copies a set, pass after pass",
+    .formula = "dst[i] = src[i]",
+    .dims = DIMS,
+    .ndims = 1,
+    .params = PARAMS,
+    .nparams = 1,
+    .operands = COPY_TABLE,
+    .noperands = COPY_OPERANDS,
+    .bytes = copy_bytes,
+    .cost = copy_cost,
+    .fill = copy_fill,
+    .reference = copy_reference,
+    .impls = COPY_IMPLS,
+    .nimpls = COUNT(COPY_IMPLS),
+};
+
+const cb_module *cb_module_entry(void)
+{
+    static const cb_kernel *const kernels[] = {&READ, &WRITE, &COPY};
+    static const cb_module module = {CB_KERNEL_ABI, sizeof(cb_kernel), kernels, COUNT(kernels)};
+    return &module;
+}
