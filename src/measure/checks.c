@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { ROUNDS_MIN = 6 };
 #define SETTLED 0.05     /* hi / lo - 1 of the paired ratio */
@@ -111,18 +112,16 @@ static void outputs(judge *j)
 static void ceiling(judge *j)
 {
     const cb__evidence *e = j->e;
-    double gb = e->gb_per_s.lo;
-    double peak = e->device->peak_bytes_per_s * 1e-9;
-    double dram = e->cache == CB__COLD ? e->device->peak_dram_bytes_per_s * 1e-9 : 0;
-    const char *what = dram > 0 && (peak <= 0 || dram < peak) ? "memory" : "load ports";
-    double limit = dram > 0 && (peak <= 0 || dram < peak) ? dram : peak;
+    double gb = e->gb_per_s.lo, limit = e->device->peak_bytes_per_s * 1e-9;
+    /* That of the memory is the cold check's: above it, a cache has helped. */
     if (!(limit > 0))
         add(j, "ceiling", CB__VERDICT_IMPOSSIBLE, false, CB__SKIP,
             "no physical ceiling is known for this processor");
     else
         add(j, "ceiling", CB__VERDICT_IMPOSSIBLE, true,
-            e->rounds ? pass_if(!(gb > limit)) : CB__SKIP, "%.1f GB/s %s the %.1f GB/s of the %s",
-            gb, gb > limit ? "is above" : "is under", limit, what);
+            e->rounds ? pass_if(!(gb > limit)) : CB__SKIP,
+            "%.1f GB/s %s the %.1f GB/s of the load ports", gb,
+            gb > limit ? "is above" : "is under", limit);
 }
 
 /* ---- contaminated ---- */
@@ -311,10 +310,13 @@ void cb__residency_text(const cb__evidence *e, char *text, size_t size)
     if (e->cache != CB__WARM || !e->plan->streams)
         return;
     double set = (double)e->plan->touched_bytes, llc = (double)e->plan->needed_bytes / 4;
-    if (set <= llc)
-        snprintf(text, size, "%.1f MB fit %.0f MiB of last-level cache: this measures the cache",
-                 set / 1e6, llc / 1048576);
-    else
-        snprintf(text, size, "%.1f MB do not fit %.0f MiB of last-level cache", set / 1e6,
-                 llc / 1048576);
+    const char *what = set <= llc / 2 ? "fit: this measures the cache"
+                       : set <= llc   ? "may fit: this measures the cache, or part of it"
+                                      : "do not fit";
+    snprintf(text, size, "%.1f MB against %.1f MB of last-level cache: they %s", set / 1e6,
+             llc / 1e6, what);
+    double above = e->gb_per_s.lo / e->asymptote_gb_per_s.hi;
+    if (above > 1)
+        snprintf(text + strlen(text), size - strlen(text), "; %.1fx the ceiling of the memory",
+                 above);
 }

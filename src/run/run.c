@@ -267,7 +267,9 @@ static cb_status absorb(cb__session *s, cb_status status, cb_error *err)
     for (int i = 0; i < s->out->nrows; i++) {
         cb__evidence *e = &s->out->rows[i].evidence;
         e->complete = false;
-        if (own)
+        if (status == CB_WRONG)
+            e->launch = *err;
+        else if (own)
             e->worker = *err;
     }
     s->out->complete = !stopped;

@@ -96,6 +96,7 @@ GEMV_INLINE void grain_f32(const gemv_q4_work *work, int64_t first, int64_t end,
 {
     const uint8_t *w = work->w + first * work->chunks * rows * GEMV_CHUNK_BYTES;
     const uint16_t *w_scale = work->w_scale + first * work->chunks * rows * GEMV_CHUNK_GROUPS;
+    const uint8_t *w_end = w + (end - first) * work->chunks * rows * GEMV_CHUNK_BYTES;
     for (int64_t block = first; block < end; block++) {
         __m256 acc[GEMV_BLOCK_MAX][GEMV_TOKENS_MAX];
         clear(acc, rows, tokens);
@@ -106,7 +107,7 @@ GEMV_INLINE void grain_f32(const gemv_q4_work *work, int64_t first, int64_t end,
                                              : work->tail.x[t];
                 GEMV_Q4_OPAQUE(x[t]);
             }
-            gemv_q4__prefetch(w + work->prefetch, rows * GEMV_CHUNK_BYTES);
+            gemv_q4__prefetch(work, w, w_scale, w_end - w, rows * GEMV_CHUNK_BYTES);
             chunk_f32(acc, w, w_scale, x, rows, tokens);
             w += rows * GEMV_CHUNK_BYTES;
             w_scale += rows * GEMV_CHUNK_GROUPS;
@@ -167,6 +168,7 @@ GEMV_INLINE void grain_q8(const gemv_q4_work *work, int64_t first, int64_t end, 
 {
     const uint8_t *w = work->w + first * work->chunks * rows * GEMV_CHUNK_BYTES;
     const uint16_t *w_scale = work->w_scale + first * work->chunks * rows * GEMV_CHUNK_GROUPS;
+    const uint8_t *w_end = w + (end - first) * work->chunks * rows * GEMV_CHUNK_BYTES;
     for (int64_t block = first; block < end; block++) {
         __m256 acc[GEMV_BLOCK_MAX][GEMV_TOKENS_MAX];
         clear(acc, rows, tokens);
@@ -181,7 +183,7 @@ GEMV_INLINE void grain_q8(const gemv_q4_work *work, int64_t first, int64_t end, 
                 GEMV_Q4_OPAQUE(xq[t]);
                 GEMV_Q4_OPAQUE(x_scale[t]);
             }
-            gemv_q4__prefetch(w + work->prefetch, rows * GEMV_CHUNK_BYTES);
+            gemv_q4__prefetch(work, w, w_scale, w_end - w, rows * GEMV_CHUNK_BYTES);
             chunk_q8(acc, w, w_scale, xq, x_scale, rows, tokens);
             w += rows * GEMV_CHUNK_BYTES;
             w_scale += rows * GEMV_CHUNK_GROUPS;

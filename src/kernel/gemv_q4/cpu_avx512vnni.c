@@ -190,13 +190,14 @@ GEMV_INLINE void grain_f32(const gemv_q4_work *work, int64_t tile, int64_t all_c
     int64_t at = gemv_q4__digits_at(work->blocks, all_chunks, rows, tile, first);
     const uint8_t *w = work->w + at * DIGITS_CHUNK_BYTES;
     const uint16_t *w_scale = work->w_scale + at * DIGITS_LANES;
+    const uint8_t *w_end = w + (end - first) * chunks * rows * DIGITS_CHUNK_BYTES;
     for (int64_t block = first; block < end; block++) {
         __m512 acc[GEMV_TOKENS_MAX][GEMV_BLOCK_MAX];
         for (int t = 0; t < tokens; t++)
             for (int r = 0; r < rows; r++)
                 acc[t][r] = _mm512_setzero_ps();
         for (int64_t c = 0; c < chunks; c++) {
-            gemv_q4__prefetch(w + work->prefetch, rows * DIGITS_CHUNK_BYTES);
+            gemv_q4__prefetch(work, w, w_scale, w_end - w, rows * DIGITS_CHUNK_BYTES);
 #pragma GCC unroll 2
             for (int t = 0; t < tokens; t++)
 #pragma GCC unroll 2

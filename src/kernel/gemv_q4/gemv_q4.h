@@ -95,12 +95,21 @@ int gemv_q4__run_avx2(const cb_launch *launch);
 int gemv_q4__run_avx512(const cb_launch *launch);
 int gemv_q4__run_avx512vnni(const cb_launch *launch);
 
-static inline __attribute__((always_inline)) void gemv_q4__prefetch(const uint8_t *at,
-                                                                    const int bytes)
+/* Fetches into L2 what
+ * lies `prefetch` bytes ahead of the next `bytes` of w, and the scales that go with it; near `left`,
+ * the bytes of w to the end of a grain, its last ones again. */
+static inline __attribute__((always_inline)) void
+gemv_q4__prefetch(const gemv_q4_work *work, const uint8_t *w, const uint16_t *w_scale, int64_t left,
+                  const int bytes)
 {
+    int64_t ahead = work->prefetch < left - bytes ? work->prefetch : left - bytes;
+    const uint8_t *scale_bytes = (const uint8_t *)w_scale + ahead / 8;
 #pragma GCC unroll 32
     for (int i = 0; i < bytes; i += 64)
-        __builtin_prefetch(at + i, 0, 3);
+        __builtin_prefetch(w + ahead + i, 0, 2);
+#pragma GCC unroll 4
+    for (int i = 0; i < bytes / 8; i += 64)
+        __builtin_prefetch(scale_bytes + i, 0, 2);
 }
 
 /* Keeps the compiler from looking through a value. Scales that went through memory are then

@@ -1,0 +1,162 @@
+/* Every seeded fault gets the verdict and fails the check that it exists for; no clean twin is
+ * accused. Exact: on the scripted device, with fixed seeds. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "coldbench/worker.h"
+#include "run/run.h"
+
+#define DEVICE "fake:llc=256KiB"
+
+typedef struct fault {
+    const char *name;
+    const char *impl;   /* of tests/faults */
+    const char *device; /* DEVICE with what is scripted */
+    const char *check;  /* the one that fails; "" for the clean */
+    const char *verdict;
+} fault;
+
+static const fault table[] = {
+    {"clean", "clean", DEVICE ",noise=0.01", "", "ok"},
+    {"unwritten tail", "unwritten_tail", DEVICE, "written", "wrong"},
+    {"never written", "never_written", DEVICE, "written", "wrong"},
+    {"write past the end", "past_end", DEVICE, "guards", "wrong"},
+    {"write before the start", "before_start", DEVICE, "guards", "wrong"},
+    {"edited weight", "edits_weight", DEVICE, "inputs", "wrong"},
+    {"edited input", "edits_input", DEVICE, "inputs", "wrong"},
+    {"one group wrong", "group_wrong", DEVICE, "bound", "wrong"},
+    {"NaN", "not_a_number", DEVICE, "finite", "wrong"},
+    {"fewer bits than declared", "fewer_bits", DEVICE, "bound", "wrong"},
+    {"stops writing while timed", "tires", DEVICE, "bound", "wrong"},
+    {"failed launch, of the kernel", "fails", DEVICE, "launch", "wrong"},
+    {"failed launch, of the device", "clean", DEVICE ",fail_launch=300", "launch", "wrong"},
+    {"worker crash", "crashes", DEVICE, "worker", "wrong"},
+    {"worker leaves", "leaves", DEVICE, "worker", "wrong"},
+    {"worker hang", "hangs", DEVICE, "worker", "wrong"},
+    {"worker garbage", "garbage", DEVICE, "worker", "wrong"},
+    {"undersized ring", "clean", DEVICE ",cache=6MiB", "cold", "contaminated"},
+    {"cache of just the right size", "clean", DEVICE ",cache=256KiB", "", "ok"},
+    {"everything stays cached", "clean", DEVICE ",cache=1GiB,peak_dram_gbs=50", "cold",
+     "contaminated"},
+    {"memory under its ceiling", "clean", DEVICE ",peak_dram_gbs=50", "", "ok"},
+    {"faster than the ceiling", "clean", DEVICE ",peak_gbs=30", "ceiling", "impossible"},
+    {"just under the ceiling", "clean", DEVICE ",peak_gbs=41,kernel_factor=1", "", "ok"},
+    {"drift between arms", "clean", DEVICE ",arm_drift=20", "settled", "unstable"},
+    {"drift of both arms alike", "clean", DEVICE ",drift=20", "", "ok"},
+    {"mostly dispatch", "clean", DEVICE ",solo_ns=20000,batched_ns=20000", "floor", "floor-bound"},
+    {"faster than the twin on 2k sets", "clean", DEVICE ",kernel_factor=0.8", "cold",
+     "contaminated"},
+};
+
+static cb__suite suite;
+
+static void run(const fault *f, cb__arena *arena, cb__run_case *out)
+{
+    char variant[64];
+    snprintf(variant, sizeof variant, "faults/%s", f->impl);
+    cb_error err = CB_ERROR_INIT;
+    cb__run_request request = {.suite = &suite,
+                               .device = f->device,
+                               .module = CB_BINARY_DIR "/modules/faults.so",
+                               .variant = variant,
+                               .shape = "96x512",
+                               .caches = {true, false},
+                               .submits = {true, true},
+                               .budget_s = 5,
+                               .seed = 1,
+                               .asker = {.silence_s = strcmp(f->impl, "hangs") ? 60 : 2}};
+    if (cb__run_describe(&request, &out->device, &err) != CB_OK)
+        fail_msg("%s: describe: %s", f->name, err.message);
+    cb__device_info info = out->device;
+    if (cb__run_plan(&request, &info, out, &err) != CB_OK ||
+        cb__run_measure(&request, arena, out, &err) != CB_OK)
+        fail_msg("%s: %s", f->name, err.message);
+}
+
+static const cb__check *find(const cb__run_row *row, const char *name)
+{
+    for (int i = 0; i < row->nchecks; i++)
+        if (strcmp(row->checks[i].name, name) == 0)
+            return &row->checks[i];
+    return NULL;
+}
+
+static void judged(const fault *f, const cb__run_row *row)
+{
+    if (strcmp(cb__verdict_name(row->verdict), f->verdict) == 0 && !*f->check)
+        return;
+    const cb__check *check = find(row, f->check);
+    if (check && check->status == CB__FAIL &&
+        strcmp(cb__verdict_name(row->verdict), f->verdict) == 0)
+        return;
+    for (int i = 0; i < row->nchecks; i++)
+        print_message("  %-12s %s: %s\n", row->checks[i].name,
+                      cb__check_status_name(row->checks[i].status), row->checks[i].detail);
+    fail_msg("%s: %s, expected %s by the check '%s'", f->name, cb__verdict_name(row->verdict),
+             f->verdict, f->check);
+}
+
+static void every_fault_gets_its_verdict(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        cb__arena arena = CB__ARENA_INIT;
+        cb__run_case out = {0};
+        run(&table[i], &arena, &out);
+        print_message("%-34s -> %-13s %s\n", table[i].name, table[i].verdict, table[i].check);
+        assert_int_equal(out.nrows, 2);
+        for (int row = 0; row < out.nrows; row++)
+            judged(&table[i], &out.rows[row]);
+        cb__arena_fini(&arena);
+    }
+}
+
+/* A fault of one case costs that case its verdict and nothing else: the next one is measured as if
+ * nothing had been. */
+static void a_fault_does_not_touch_the_next_case(void **state)
+{
+    (void)state;
+    const fault crash = {"crash", "crashes", DEVICE, "worker", "wrong"}, clean = table[0];
+    cb__arena arena = CB__ARENA_INIT;
+    cb__run_case first = {0}, second = {0};
+    run(&crash, &arena, &first);
+    run(&clean, &arena, &second);
+    judged(&crash, &first.rows[0]);
+    judged(&clean, &second.rows[0]);
+    assert_true(second.rows[0].evidence.rounds >= CB__ROUNDS_MIN);
+    cb__arena_fini(&arena);
+}
+
+static int open_suite(void **state)
+{
+    (void)state;
+    const char *files[] = {CB_BINARY_DIR "/modules/faults.so"};
+    cb_error err = CB_ERROR_INIT;
+    if (cb__suite_open(files, 1, true, &suite, &err) == CB_OK)
+        return 0;
+    print_error("%s\n", err.message);
+    return -1;
+}
+
+static int close_suite(void **state)
+{
+    (void)state;
+    cb__suite_close(&suite);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    int status = cb_worker_entry(argc, argv);
+    if (status >= 0)
+        return status;
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_fault_gets_its_verdict),
+                                       cmocka_unit_test(a_fault_does_not_touch_the_next_case)};
+    return cmocka_run_group_tests(tests, open_suite, close_suite);
+}
