@@ -34,6 +34,8 @@ typedef struct cb__device_info {
     uint64_t memory_bytes;   /* that can be taken now */
     double peak_bytes_per_s; /* physical: load ports x width x clock (CPU), memory clock x bus
                                 (GPU); 0: unknown */
+    double peak_bytes_per_cycle;  /* of one thread, where peak_bytes_per_s moves with the clock; 0:
+                                     it does not */
     double peak_dram_bytes_per_s; /* physical ceiling of the memory behind the caches; 0: unknown */
     bool has_counters; /* bare metal with counters: clock and interference checks are required */
 } cb__device_info;

@@ -112,7 +112,7 @@ static void outputs(judge *j)
 static void ceiling(judge *j)
 {
     const cb__evidence *e = j->e;
-    double gb = e->gb_per_s.lo, limit = e->device->peak_bytes_per_s * 1e-9;
+    double gb = e->gb_per_s.lo, limit = e->peak_gb_per_s;
     /* That of the memory is the cold check's: above it, a cache has helped. */
     if (!(limit > 0))
         add(j, "ceiling", CB__VERDICT_IMPOSSIBLE, false, CB__SKIP,

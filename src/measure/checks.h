@@ -58,6 +58,7 @@ typedef struct cb__evidence {
     cb__interval gb_per_s;
     double
         trend; /* of of_twin within rounds: second half over first half - 1, median over rounds */
+    double peak_gb_per_s; /* the physical ceiling at the best clock seen; 0: unknown */
     double floor_ns;
     int twin_sums_seen, twin_sums_wrong;
     int twin_candidates;

@@ -223,7 +223,8 @@ cb_status cb__curve_measure(const cb__curve_request *request, cb__curve *out, cb
         out->sweeps += status == CB_OK;
     }
     out->complete = status == CB_OK;
-    out->port_bound_gb_per_s = out->device.peak_bytes_per_s / out->device.threads * 1e-9;
+    double clock = fmax(out->clock_hz, 0);
+    out->port_bound_gb_per_s = out->device.peak_bytes_per_cycle * clock * 1e-9;
     points(&c);
     check_folding(&c);
     check_port_bound(&c);

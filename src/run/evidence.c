@@ -146,6 +146,17 @@ static double clock_spread(const cb__session *s)
     return (clocks[n - 1] - clocks[0]) / median;
 }
 
+#define CLOCK_WITHIN 1.02 /* the clock is measured, and moves between its measurements */
+
+static double peak_gb_per_s(const cb__session *s)
+{
+    const cb__device_info *d = &s->out->device;
+    double peak = d->peak_bytes_per_s;
+    for (int i = 0; i < s->nrounds && d->peak_bytes_per_cycle > 0; i++)
+        peak = fmax(peak, d->peak_bytes_per_cycle * s->rounds[i]->clock_hz * d->threads);
+    return peak * 1e-9 * (d->peak_bytes_per_cycle > 0 ? CLOCK_WITHIN : 1);
+}
+
 static void surroundings(const cb__session *s, cb__evidence *e)
 {
     double steal = 0, wall = 0;
@@ -184,6 +195,7 @@ static void judge_row(cb__session *s, int row)
     e->asymptote_gb_per_s = over_rounds(s, row, asymptote);
     e->asymptote_2k_over_k = over_rounds(s, row, asymptote_doubling);
     surroundings(s, e);
+    e->peak_gb_per_s = peak_gb_per_s(s);
     if (s->nrounds)
         e->pages = s->rounds[s->nrounds - 1]->pages;
     r->gflop_per_s = over_rounds(s, row, rate);

@@ -82,6 +82,7 @@ void cb__describe_answer_write(const cb__device_info *info, cb__buf *line)
     put_int(&w, "llc_bytes", (int64_t)info->llc_bytes);
     put_int(&w, "memory_bytes", (int64_t)info->memory_bytes);
     put_real(&w, "peak_bytes_per_s", info->peak_bytes_per_s);
+    put_real(&w, "peak_bytes_per_cycle", info->peak_bytes_per_cycle);
     put_real(&w, "peak_dram_bytes_per_s", info->peak_dram_bytes_per_s);
     cb__json_key(&w, "has_counters");
     cb__json_bool(&w, info->has_counters);
@@ -103,6 +104,7 @@ cb_status cb__describe_answer_read(const cb__json *json, cb__device_info *info, 
     info->llc_bytes = (uint64_t)llc;
     info->memory_bytes = (uint64_t)memory;
     info->peak_bytes_per_s = fmax(real(json, "peak_bytes_per_s"), 0);
+    info->peak_bytes_per_cycle = fmax(real(json, "peak_bytes_per_cycle"), 0);
     info->peak_dram_bytes_per_s = fmax(real(json, "peak_dram_bytes_per_s"), 0);
     info->has_counters = cb__json_truth(cb__json_get(json, "has_counters"), false);
     return CB_OK;

@@ -340,6 +340,7 @@ static void cpu_info(cb__device *device, cb__device_info *out)
              t->model, t->ncores, device->environment.machine_id_hash);
     snprintf(out->clock, sizeof out->clock, "CLOCK_MONOTONIC");
     out->peak_bytes_per_s = t->load_bytes_per_cycle * device->clock_hz * device->threads;
+    out->peak_bytes_per_cycle = t->load_bytes_per_cycle;
     out->has_counters = !device->environment.virtual_machine && !device->environment.container;
 }
 

@@ -29,16 +29,16 @@ GEMV_INLINE void chunk_f32(__m256 acc[GEMV_BLOCK_MAX][GEMV_TOKENS_MAX], const ui
     const __m256 units =
         _mm256_setr_ps(1.0f, 0x1p-4f, 0x1p-8f, 0x1p-12f, 0x1p-16f, 0x1p-20f, 0x1p-24f, 1.0f);
     alignas(32) float scale[GEMV_BLOCK_MAX][GEMV_CHUNK_GROUPS];
-#pragma GCC unroll 8
+    GEMV_Q4_UNROLL
     for (int r = 0; r < rows; r++) {
         __m128i f16 = _mm_loadu_si128((const void *)(w_scale + r * GEMV_CHUNK_GROUPS));
         _mm256_store_ps(scale[r], _mm256_mul_ps(_mm256_cvtph_ps(f16), units));
     }
     GEMV_Q4_OPAQUE_MEMORY(scale);
-#pragma GCC unroll 8
+    GEMV_Q4_UNROLL
     for (int k = 0; k < GEMV_CHUNK_GROUPS; k++) {
         __m256 offset[GEMV_TOKENS_MAX];
-#pragma GCC unroll 2
+        GEMV_Q4_UNROLL
         for (int t = 0; t < tokens; t++) {
             const float *a = x[t] + k * GEMV_GROUP;
             __m256 sum =
@@ -46,21 +46,21 @@ GEMV_INLINE void chunk_f32(__m256 acc[GEMV_BLOCK_MAX][GEMV_TOKENS_MAX], const ui
                               _mm256_add_ps(_mm256_loadu_ps(a + 16), _mm256_loadu_ps(a + 24)));
             offset[t] = _mm256_mul_ps(sum, _mm256_set1_ps(-8.0f * nibble_unit(k)));
         }
-#pragma GCC unroll 8
+        GEMV_Q4_UNROLL
         for (int r = 0; r < rows; r++) {
             __m256 sum[GEMV_TOKENS_MAX];
-#pragma GCC unroll 2
+            GEMV_Q4_UNROLL
             for (int t = 0; t < tokens; t++)
                 sum[t] = offset[t];
-#pragma GCC unroll 4
+            GEMV_Q4_UNROLL
             for (int i = 0; i < 4; i++) {
                 __m256 q = nibbles(w + r * GEMV_CHUNK_BYTES, i, k);
-#pragma GCC unroll 2
+                GEMV_Q4_UNROLL
                 for (int t = 0; t < tokens; t++)
                     sum[t] =
                         _mm256_fmadd_ps(q, _mm256_loadu_ps(x[t] + k * GEMV_GROUP + 8 * i), sum[t]);
             }
-#pragma GCC unroll 2
+            GEMV_Q4_UNROLL
             for (int t = 0; t < tokens; t++)
                 acc[r][t] = _mm256_fmadd_ps(sum[t], _mm256_set1_ps(scale[r][k]), acc[r][t]);
         }
@@ -129,31 +129,31 @@ GEMV_INLINE void chunk_q8(__m256 acc[GEMV_BLOCK_MAX][GEMV_TOKENS_MAX], const uin
                           const int tokens)
 {
     alignas(32) float scale[GEMV_BLOCK_MAX][GEMV_TOKENS_MAX][GEMV_CHUNK_GROUPS];
-#pragma GCC unroll 8
+    GEMV_Q4_UNROLL
     for (int r = 0; r < rows; r++) {
         __m128i f16 = _mm_loadu_si128((const void *)(w_scale + r * GEMV_CHUNK_GROUPS));
         __m256 s = _mm256_cvtph_ps(f16);
-#pragma GCC unroll 2
+        GEMV_Q4_UNROLL
         for (int t = 0; t < tokens; t++)
             _mm256_store_ps(scale[r][t], _mm256_mul_ps(s, _mm256_loadu_ps(x_scale[t])));
     }
     GEMV_Q4_OPAQUE_MEMORY(scale);
-#pragma GCC unroll 8
+    GEMV_Q4_UNROLL
     for (int k = 0; k < GEMV_CHUNK_GROUPS; k++) {
         __m256i x[GEMV_TOKENS_MAX], offset[GEMV_TOKENS_MAX];
-#pragma GCC unroll 2
+        GEMV_Q4_UNROLL
         for (int t = 0; t < tokens; t++) {
             x[t] = _mm256_loadu_si256((const void *)(xq[t] + k * GEMV_GROUP));
             offset[t] = _mm256_maddubs_epi16(_mm256_set1_epi8(8), x[t]);
         }
-#pragma GCC unroll 8
+        GEMV_Q4_UNROLL
         for (int r = 0; r < rows; r++) {
             const uint8_t *bytes = w + r * GEMV_CHUNK_BYTES + k / 4 * 64 + k % 2 * 32;
             __m256i q = _mm256_loadu_si256((const void *)bytes);
             if (k % 4 >= 2)
                 q = _mm256_srli_epi16(q, 4);
             q = _mm256_and_si256(q, _mm256_set1_epi8(15));
-#pragma GCC unroll 2
+            GEMV_Q4_UNROLL
             for (int t = 0; t < tokens; t++) {
                 __m256i pairs = _mm256_sub_epi16(_mm256_maddubs_epi16(q, x[t]), offset[t]);
                 __m256 dot = _mm256_cvtepi32_ps(_mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));

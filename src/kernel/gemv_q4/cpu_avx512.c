@@ -30,7 +30,7 @@ GEMV_INLINE void chunk_f32(__m512 acc[GEMV_BLOCK_MAX][GEMV_TOKENS_MAX], const ui
         _mm256_setr_ps(1.0f, 0x1p-4f, 0x1p-8f, 0x1p-12f, 0x1p-16f, 0x1p-20f, 0x1p-24f, 1.0f);
     alignas(32) float scale[GEMV_BLOCK_MAX][GEMV_CHUNK_GROUPS];
     __m512i low[GEMV_BLOCK_MAX], high[GEMV_BLOCK_MAX];
-#pragma GCC unroll 8
+    GEMV_Q4_UNROLL
     for (int r = 0; r < rows; r++) {
         __m128i f16 = _mm_loadu_si128((const void *)(w_scale + r * GEMV_CHUNK_GROUPS));
         _mm256_store_ps(scale[r], _mm256_mul_ps(_mm256_cvtph_ps(f16), units));
@@ -38,20 +38,20 @@ GEMV_INLINE void chunk_f32(__m512 acc[GEMV_BLOCK_MAX][GEMV_TOKENS_MAX], const ui
         high[r] = _mm512_loadu_si512(w + r * GEMV_CHUNK_BYTES + 64);
     }
     GEMV_Q4_OPAQUE_MEMORY(scale);
-#pragma GCC unroll 8
+    GEMV_Q4_UNROLL
     for (int k = 0; k < GEMV_CHUNK_GROUPS; k++) {
         __m512 xa[GEMV_TOKENS_MAX], xb[GEMV_TOKENS_MAX], offset[GEMV_TOKENS_MAX];
-#pragma GCC unroll 2
+        GEMV_Q4_UNROLL
         for (int t = 0; t < tokens; t++) {
             xa[t] = _mm512_loadu_ps(x[t] + k * GEMV_GROUP);
             xb[t] = _mm512_loadu_ps(x[t] + k * GEMV_GROUP + 16);
             offset[t] =
                 _mm512_mul_ps(_mm512_add_ps(xa[t], xb[t]), _mm512_set1_ps(-8.0f * nibble_unit(k)));
         }
-#pragma GCC unroll 8
+        GEMV_Q4_UNROLL
         for (int r = 0; r < rows; r++) {
             __m512 qa = nibbles(low[r], k), qb = nibbles(high[r], k);
-#pragma GCC unroll 2
+            GEMV_Q4_UNROLL
             for (int t = 0; t < tokens; t++) {
                 __m512 sum = _mm512_fmadd_ps(qa, xa[t], offset[t]);
                 sum = _mm512_fmadd_ps(qb, xb[t], sum);

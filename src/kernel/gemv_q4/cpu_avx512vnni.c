@@ -25,19 +25,19 @@ typedef struct fixed_chunk {
 GEMV_INLINE void transpose(__m512i v[16])
 {
     __m512i a[16], b[16];
-#pragma GCC unroll 8
+    GEMV_Q4_UNROLL
     for (int i = 0; i < 16; i += 2) {
         a[i] = _mm512_unpacklo_epi32(v[i], v[i + 1]);
         a[i + 1] = _mm512_unpackhi_epi32(v[i], v[i + 1]);
     }
-#pragma GCC unroll 4
+    GEMV_Q4_UNROLL
     for (int i = 0; i < 16; i += 4) { /* b[i + l]: lanes l, l + 4, l + 8, l + 12 of 4 vectors */
         b[i] = _mm512_unpacklo_epi64(a[i], a[i + 2]);
         b[i + 1] = _mm512_unpackhi_epi64(a[i], a[i + 2]);
         b[i + 2] = _mm512_unpacklo_epi64(a[i + 1], a[i + 3]);
         b[i + 3] = _mm512_unpackhi_epi64(a[i + 1], a[i + 3]);
     }
-#pragma GCC unroll 4
+    GEMV_Q4_UNROLL
     for (int l = 0; l < 4; l++) {
         __m512i low_even = _mm512_shuffle_i32x4(b[l], b[4 + l], 0x88);
         __m512i low_odd = _mm512_shuffle_i32x4(b[l], b[4 + l], 0xdd);
@@ -90,16 +90,16 @@ static void fix_chunk(fixed_chunk *out, const float *x)
     _mm512_store_si512(scale, group_scales(x, &out->unit));
     for (int half = 0; half < 2; half++) {
         __m512i v[DIGITS_LANES];
-#pragma GCC unroll 16
+        GEMV_Q4_UNROLL
         for (int g = 0; g < DIGITS_LANES; g++)
             v[g] = split_digits(_mm512_loadu_ps(x + g * GEMV_GROUP + half * 16),
                                 _mm512_set1_ps(scale[g]));
         transpose(v);
-#pragma GCC unroll 4
+        GEMV_Q4_UNROLL
         for (int m = 0; m < 4; m++)
-#pragma GCC unroll 4
-            for (int d = 0; d < DIGITS; d++)
-                out->digit[d][half * 4 + m] = v[4 * m + d];
+            GEMV_Q4_UNROLL
+        for (int d = 0; d < DIGITS; d++)
+            out->digit[d][half * 4 + m] = v[4 * m + d];
     }
     for (int d = 0; d < DIGITS; d++) {
         __m512i sum = _mm512_setzero_si512();
@@ -133,32 +133,32 @@ GEMV_INLINE void chunk_f32(__m512 *acc, const uint8_t *w, const uint16_t *w_scal
 {
     const __m512i mask = _mm512_set1_epi8(15);
     __m512i dot[ROWS_AT_ONCE][DIGITS];
-#pragma GCC unroll 4
+    GEMV_Q4_UNROLL
     for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-        for (int d = 0; d < DIGITS; d++)
-            dot[r][d] = x->offset[d];
-#pragma GCC unroll 8
+        GEMV_Q4_UNROLL
+    for (int d = 0; d < DIGITS; d++)
+        dot[r][d] = x->offset[d];
+    GEMV_Q4_UNROLL
     for (int m = 0; m < DOTS; m++) {
         __m512i q[ROWS_AT_ONCE];
-#pragma GCC unroll 4
+        GEMV_Q4_UNROLL
         for (int r = 0; r < rows; r++) {
             q[r] = _mm512_loadu_si512(w + r * DIGITS_CHUNK_BYTES + m / 2 * 64);
             if (m % 2 == 1)
                 q[r] = _mm512_srli_epi16(q[r], 4);
             q[r] = _mm512_and_si512(q[r], mask);
         }
-#pragma GCC unroll 4
+        GEMV_Q4_UNROLL
         for (int d = 0; d < DIGITS; d++)
-#pragma GCC unroll 4
-            for (int r = 0; r < rows; r++)
-                dot[r][d] = _mm512_dpbusd_epi32(dot[r][d], q[r], x->digit[d][m]);
+            GEMV_Q4_UNROLL
+        for (int r = 0; r < rows; r++)
+            dot[r][d] = _mm512_dpbusd_epi32(dot[r][d], q[r], x->digit[d][m]);
     }
     const __m512 base = _mm512_set1_ps(256.0f);
-#pragma GCC unroll 4
+    GEMV_Q4_UNROLL
     for (int r = 0; r < rows; r++) {
         __m512 sum = _mm512_cvtepi32_ps(dot[r][DIGITS - 1]);
-#pragma GCC unroll 3
+        GEMV_Q4_UNROLL
         for (int d = DIGITS - 2; d >= 0; d--)
             sum = _mm512_fmadd_ps(sum, base, _mm512_cvtepi32_ps(dot[r][d]));
         __m512 scale =
@@ -198,12 +198,12 @@ GEMV_INLINE void grain_f32(const gemv_q4_work *work, int64_t tile, int64_t all_c
                 acc[t][r] = _mm512_setzero_ps();
         for (int64_t c = 0; c < chunks; c++) {
             gemv_q4__prefetch(work, w, w_scale, w_end - w, rows * DIGITS_CHUNK_BYTES);
-#pragma GCC unroll 2
+            GEMV_Q4_UNROLL
             for (int t = 0; t < tokens; t++)
-#pragma GCC unroll 2
-                for (int r = 0; r < rows; r += step)
-                    chunk_f32(&acc[t][r], w + r * DIGITS_CHUNK_BYTES, w_scale + r * DIGITS_LANES,
-                              &x[t][c], step);
+                GEMV_Q4_UNROLL
+            for (int r = 0; r < rows; r += step)
+                chunk_f32(&acc[t][r], w + r * DIGITS_CHUNK_BYTES, w_scale + r * DIGITS_LANES,
+                          &x[t][c], step);
             w += rows * DIGITS_CHUNK_BYTES;
             w_scale += rows * DIGITS_LANES;
         }

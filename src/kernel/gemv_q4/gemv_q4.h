@@ -93,21 +93,31 @@ float gemv_q4__f16(uint16_t bits);
 int gemv_q4__run_portable(const cb_launch *launch);
 int gemv_q4__run_avx2(const cb_launch *launch);
 int gemv_q4__run_avx512(const cb_launch *launch);
+int gemv_q4__run_avx512fixed(const cb_launch *launch);
 int gemv_q4__run_avx512vnni(const cb_launch *launch);
 
+/* Before a loop whose trip count is constant once inlined: arrays of vectors have to end up in
+ * registers. */
+#ifdef __clang__
+#define GEMV_Q4_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define GEMV_Q4_UNROLL _Pragma("GCC unroll 32")
+#endif
+
 /* Fetches into L2 what
- * lies `prefetch` bytes ahead of the next `bytes` of w, and the scales that go with it; near `left`,
- * the bytes of w to the end of a grain, its last ones again. */
-static inline __attribute__((always_inline)) void
-gemv_q4__prefetch(const gemv_q4_work *work, const uint8_t *w, const uint16_t *w_scale, int64_t left,
-                  const int bytes)
+ * lies `prefetch` bytes ahead of the next `bytes` of w, and the scales that go with it; near
+ * `left`, the bytes of w to the end of a grain, its last ones again. */
+static inline __attribute__((always_inline)) void gemv_q4__prefetch(const gemv_q4_work *work,
+                                                                    const uint8_t *w,
+                                                                    const uint16_t *w_scale,
+                                                                    int64_t left, const int bytes)
 {
     int64_t ahead = work->prefetch < left - bytes ? work->prefetch : left - bytes;
     const uint8_t *scale_bytes = (const uint8_t *)w_scale + ahead / 8;
-#pragma GCC unroll 32
+    GEMV_Q4_UNROLL
     for (int i = 0; i < bytes; i += 64)
         __builtin_prefetch(w + ahead + i, 0, 2);
-#pragma GCC unroll 4
+    GEMV_Q4_UNROLL
     for (int i = 0; i < bytes / 8; i += 64)
         __builtin_prefetch(scale_bytes + i, 0, 2);
 }

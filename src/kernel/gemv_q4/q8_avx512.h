@@ -52,32 +52,32 @@ GEMV_INLINE void chunk_q8(__m512 acc[GEMV_BLOCK_MAX][GEMV_TOKENS_MAX], const uin
 {
     const __m512i mask = _mm512_set1_epi8(15);
     __m512 scale[GEMV_BLOCK_MAX][GEMV_TOKENS_MAX];
-#pragma GCC unroll 8
+    GEMV_Q4_UNROLL
     for (int r = 0; r < rows; r++) {
         __m128i f16 = _mm_loadu_si128((const void *)(w_scale + r * GEMV_CHUNK_GROUPS));
         __m256 s = _mm256_cvtph_ps(f16);
-#pragma GCC unroll 2
+        GEMV_Q4_UNROLL
         for (int t = 0; t < tokens; t++)
             scale[r][t] = _mm512_castps256_ps512(_mm256_mul_ps(s, _mm256_loadu_ps(x_scale[t])));
     }
-#pragma GCC unroll 4
+    GEMV_Q4_UNROLL
     for (int half = 0; half < 4; half++) { /* 64 columns: two groups */
         const __m512i lanes =
             _mm512_add_epi32(_mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1),
                              _mm512_set1_epi32(2 * half));
         __m512i x[GEMV_TOKENS_MAX], offset[GEMV_TOKENS_MAX];
-#pragma GCC unroll 2
+        GEMV_Q4_UNROLL
         for (int t = 0; t < tokens; t++) {
             x[t] = _mm512_loadu_si512(xq[t] + 64 * half);
             offset[t] = offset_q8(x[t]);
         }
-#pragma GCC unroll 8
+        GEMV_Q4_UNROLL
         for (int r = 0; r < rows; r++) {
             __m512i q = _mm512_loadu_si512(w + r * GEMV_CHUNK_BYTES + half / 2 * 64);
             if (half % 2 == 1)
                 q = _mm512_srli_epi16(q, 4);
             q = _mm512_and_si512(q, mask);
-#pragma GCC unroll 2
+            GEMV_Q4_UNROLL
             for (int t = 0; t < tokens; t++) {
                 __m512 dot = _mm512_cvtepi32_ps(dot_q8(q, x[t], offset[t]));
                 acc[r][t] =
