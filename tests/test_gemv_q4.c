@@ -180,10 +180,13 @@ static void check_impl(const char *name)
     static const int64_t blocks[] = {1, 2, 4, 8}, grains[] = {0, 32, 128};
     double worst = 0;
     for (int c = 0; c < SHAPES * 4; c++) {
+        cb_problem problem = {shapes[c / 4], (int64_t[]){c % 2, 1 + c / 2 % 2}};
+        if (impl->covers != NULL && !impl->covers(&problem))
+            continue;
         fixture f;
         fixture_init(&f, shapes[c / 4][0], shapes[c / 4][1], c % 2, 1 + c / 2 % 2);
         for (int v = 0; v < 12; v++) {
-            int64_t tunables[CB_TUNABLES_MAX] = {blocks[v / 3], grains[v % 3]};
+            int64_t tunables[CB_TUNABLES_MAX] = {blocks[v / 3], grains[v % 3], v % 2 * 2048};
             double error = check_variant(&f, impl, tunables);
             worst = error > worst ? error : worst;
         }
@@ -208,6 +211,12 @@ static void avx512_is_right(void **state)
 {
     (void)state;
     check_impl("avx512");
+}
+
+static void avx512fixed_is_right(void **state)
+{
+    (void)state;
+    check_impl("avx512fixed");
 }
 
 static void avx512vnni_is_right(void **state)
@@ -433,7 +442,7 @@ static void infinite_x_gives_no_finite_y(void **state)
     ((float *)f.logical[X])[3] = INFINITY;
     for (int i = 0; i < kernel->nimpls; i++) {
         const cb_impl *impl = &kernel->impls[i];
-        if (!supported(impl->isa))
+        if (!supported(impl->isa) || (impl->covers != NULL && !impl->covers(&f.problem)))
             continue;
         int64_t tunables[CB_TUNABLES_MAX] = {4};
         void *packed[OPERANDS] = {0};
@@ -466,6 +475,7 @@ int main(void)
         cmocka_unit_test(portable_is_right),
         cmocka_unit_test(avx2_is_right),
         cmocka_unit_test(avx512_is_right),
+        cmocka_unit_test(avx512fixed_is_right),
         cmocka_unit_test(avx512vnni_is_right),
         cmocka_unit_test(fewer_bits_and_wrong_groups_exceed_the_bound),
         cmocka_unit_test(reference_equals_the_definition),

@@ -1,15 +1,15 @@
-/* cpu_avx512vnni.c: gemv_q4 by the byte dot products of AVX-512 VNNI.
+/* cpu_avx512vnni.c: gemv_q4 by the byte dot products of AVX-512 VNNI. act=q8 is in q8_avx512.h.
  *
- * act=f32: dot products take integers, so each run writes x as fixed point: per group of 32, the
- * integers x * 2^k of up to 30 bits and sign, k from the group's largest value, each as four signed
- * digits of base 256. A value down to 2^-7 of the group's largest is exact, a smaller one is
- * rounded at 2^-31 of the largest, which is 2^-7 of what f32 sums of the same group round. The dot
- * products of the digits are exact; they meet in f32. 64 weights then cost 5.5 vector operations,
- * with conversion to f32 and FMA (cpu_avx512.c) about 15.
+ * avx512fixed, act=f32: dot products take integers, so each run writes x as fixed point: per group
+ * of 32, the integers x * 2^k of up to 30 bits and sign, k from the group's largest value, each as
+ * four signed digits of base 256. A value down to 2^-7 of the group's largest is exact, a smaller
+ * one is rounded at 2^-31 of the largest, which is 2^-7 of what f32 sums of the same group round.
+ * The dot products of the digits are exact; they meet in f32. 64 weights then cost 5.5 vector
+ * operations where conversion to f32 and FMA (cpu_avx512.c) take 15.
  */
 #include <string.h>
 
-#include "digits.h"
+#include "fixed.h"
 #include "q8_avx512.h"
 
 enum { DIGITS = 4, DOTS = 8 /* of a chunk */, ROWS_AT_ONCE = 4 };
@@ -54,8 +54,8 @@ GEMV_INLINE void transpose(__m512i v[16])
 static __m512i group_scales(const float *x, __m512 *unit)
 {
     const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
-    alignas(64) uint32_t largest[DIGITS_LANES];
-    for (int g = 0; g < DIGITS_LANES; g++) {
+    alignas(64) uint32_t largest[FIXED_LANES];
+    for (int g = 0; g < FIXED_LANES; g++) {
         __m512i a = _mm512_and_si512(_mm512_loadu_si512(x + g * GEMV_GROUP), magnitude);
         __m512i b = _mm512_and_si512(_mm512_loadu_si512(x + g * GEMV_GROUP + 16), magnitude);
         largest[g] = _mm512_reduce_max_epu32(_mm512_max_epu32(a, b));
@@ -86,12 +86,12 @@ GEMV_INLINE __m512i split_digits(__m512 x, __m512 scale)
 
 static void fix_chunk(fixed_chunk *out, const float *x)
 {
-    alignas(64) float scale[DIGITS_LANES];
+    alignas(64) float scale[FIXED_LANES];
     _mm512_store_si512(scale, group_scales(x, &out->unit));
     for (int half = 0; half < 2; half++) {
-        __m512i v[DIGITS_LANES];
+        __m512i v[FIXED_LANES];
         GEMV_Q4_UNROLL
-        for (int g = 0; g < DIGITS_LANES; g++)
+        for (int g = 0; g < FIXED_LANES; g++)
             v[g] = split_digits(_mm512_loadu_ps(x + g * GEMV_GROUP + half * 16),
                                 _mm512_set1_ps(scale[g]));
         transpose(v);
@@ -111,14 +111,14 @@ static void fix_chunk(fixed_chunk *out, const float *x)
 
 /* x of one tile; columns past the end are zero. */
 static void fix_tile(const gemv_q4_work *work, int64_t tile, int64_t chunks,
-                     fixed_chunk out[GEMV_TOKENS_MAX][DIGITS_TILE])
+                     fixed_chunk out[GEMV_TOKENS_MAX][FIXED_TILE])
 {
     for (int t = 0; t < work->tokens; t++) {
         for (int64_t c = 0; c < chunks; c++) {
-            int64_t col = (tile * DIGITS_TILE + c) * DIGITS_CHUNK;
+            int64_t col = (tile * FIXED_TILE + c) * FIXED_CHUNK;
             const float *x = work->x + t * work->cols + col;
-            alignas(64) float padded[DIGITS_CHUNK];
-            if (work->cols - col < DIGITS_CHUNK) {
+            alignas(64) float padded[FIXED_CHUNK];
+            if (work->cols - col < FIXED_CHUNK) {
                 memset(padded, 0, sizeof padded);
                 memcpy(padded, x, (size_t)(work->cols - col) * sizeof(float));
                 x = padded;
@@ -143,7 +143,7 @@ GEMV_INLINE void chunk_f32(__m512 *acc, const uint8_t *w, const uint16_t *w_scal
         __m512i q[ROWS_AT_ONCE];
         GEMV_Q4_UNROLL
         for (int r = 0; r < rows; r++) {
-            q[r] = _mm512_loadu_si512(w + r * DIGITS_CHUNK_BYTES + m / 2 * 64);
+            q[r] = _mm512_loadu_si512(w + r * FIXED_CHUNK_BYTES + m / 2 * 64);
             if (m % 2 == 1)
                 q[r] = _mm512_srli_epi16(q[r], 4);
             q[r] = _mm512_and_si512(q[r], mask);
@@ -162,7 +162,7 @@ GEMV_INLINE void chunk_f32(__m512 *acc, const uint8_t *w, const uint16_t *w_scal
         for (int d = DIGITS - 2; d >= 0; d--)
             sum = _mm512_fmadd_ps(sum, base, _mm512_cvtepi32_ps(dot[r][d]));
         __m512 scale =
-            _mm512_cvtph_ps(_mm256_loadu_si256((const void *)(w_scale + r * DIGITS_LANES)));
+            _mm512_cvtph_ps(_mm256_loadu_si256((const void *)(w_scale + r * FIXED_LANES)));
         acc[r] = _mm512_fmadd_ps(sum, _mm512_mul_ps(scale, x->unit), acc[r]);
     }
 }
@@ -181,31 +181,31 @@ GEMV_INLINE void store_tile(const gemv_q4_work *work, int64_t tile, int64_t bloc
 }
 
 GEMV_INLINE void grain_f32(const gemv_q4_work *work, int64_t tile, int64_t all_chunks,
-                           int64_t first, const fixed_chunk x[GEMV_TOKENS_MAX][DIGITS_TILE],
+                           int64_t first, const fixed_chunk x[GEMV_TOKENS_MAX][FIXED_TILE],
                            const int rows, const int tokens)
 {
-    const int64_t chunks = gemv_q4__digits_tile_chunks(all_chunks, tile);
+    const int64_t chunks = gemv_q4__fixed_tile_chunks(all_chunks, tile);
     const int64_t end = gemv_q4__grain_end(work, first);
     const int step = rows < ROWS_AT_ONCE ? rows : ROWS_AT_ONCE;
-    int64_t at = gemv_q4__digits_at(work->blocks, all_chunks, rows, tile, first);
-    const uint8_t *w = work->w + at * DIGITS_CHUNK_BYTES;
-    const uint16_t *w_scale = work->w_scale + at * DIGITS_LANES;
-    const uint8_t *w_end = w + (end - first) * chunks * rows * DIGITS_CHUNK_BYTES;
+    int64_t at = gemv_q4__fixed_at(work->blocks, all_chunks, rows, tile, first);
+    const uint8_t *w = work->w + at * FIXED_CHUNK_BYTES;
+    const uint16_t *w_scale = work->w_scale + at * FIXED_LANES;
+    const uint8_t *w_end = w + (end - first) * chunks * rows * FIXED_CHUNK_BYTES;
     for (int64_t block = first; block < end; block++) {
         __m512 acc[GEMV_TOKENS_MAX][GEMV_BLOCK_MAX];
         for (int t = 0; t < tokens; t++)
             for (int r = 0; r < rows; r++)
                 acc[t][r] = _mm512_setzero_ps();
         for (int64_t c = 0; c < chunks; c++) {
-            gemv_q4__prefetch(work, w, w_scale, w_end - w, rows * DIGITS_CHUNK_BYTES);
+            gemv_q4__prefetch(work, w, w_scale, w_end - w, rows * FIXED_CHUNK_BYTES);
             GEMV_Q4_UNROLL
             for (int t = 0; t < tokens; t++)
                 GEMV_Q4_UNROLL
             for (int r = 0; r < rows; r += step)
-                chunk_f32(&acc[t][r], w + r * DIGITS_CHUNK_BYTES, w_scale + r * DIGITS_LANES,
+                chunk_f32(&acc[t][r], w + r * FIXED_CHUNK_BYTES, w_scale + r * FIXED_LANES,
                           &x[t][c], step);
-            w += rows * DIGITS_CHUNK_BYTES;
-            w_scale += rows * DIGITS_LANES;
+            w += rows * FIXED_CHUNK_BYTES;
+            w_scale += rows * FIXED_LANES;
         }
         store_tile(work, tile, block, acc, rows, tokens);
     }
@@ -213,10 +213,10 @@ GEMV_INLINE void grain_f32(const gemv_q4_work *work, int64_t tile, int64_t all_c
 
 GEMV_INLINE void blocks_f32(const gemv_q4_work *work, const int rows, const int tokens)
 {
-    fixed_chunk x[GEMV_TOKENS_MAX][DIGITS_TILE];
-    int64_t all_chunks = (work->cols + DIGITS_CHUNK - 1) / DIGITS_CHUNK;
-    for (int64_t tile = 0; tile * DIGITS_TILE < all_chunks; tile++) {
-        int64_t chunks = gemv_q4__digits_tile_chunks(all_chunks, tile);
+    fixed_chunk x[GEMV_TOKENS_MAX][FIXED_TILE];
+    int64_t all_chunks = (work->cols + FIXED_CHUNK - 1) / FIXED_CHUNK;
+    for (int64_t tile = 0; tile * FIXED_TILE < all_chunks; tile++) {
+        int64_t chunks = gemv_q4__fixed_tile_chunks(all_chunks, tile);
         fix_tile(work, tile, chunks, x);
         for (int64_t first = work->first; first < work->blocks; first += work->stride)
             grain_f32(work, tile, all_chunks, first, x, rows, tokens);
@@ -224,10 +224,17 @@ GEMV_INLINE void blocks_f32(const gemv_q4_work *work, const int rows, const int 
 }
 
 GEMV_Q4_LOOPS(blocks_f32)
+
+int gemv_q4__run_avx512fixed(const cb_launch *launch)
+{
+    static gemv_q4_loops loops = {[GEMV_ACT_F32] = GEMV_Q4_TABLE(blocks_f32)};
+    return gemv_q4__run(launch, loops);
+}
+
 GEMV_Q4_LOOPS(blocks_q8)
 
 int gemv_q4__run_avx512vnni(const cb_launch *launch)
 {
-    static gemv_q4_loops loops = {GEMV_Q4_TABLE(blocks_f32), GEMV_Q4_TABLE(blocks_q8)};
+    static gemv_q4_loops loops = {[GEMV_ACT_Q8] = GEMV_Q4_TABLE(blocks_q8)};
     return gemv_q4__run(launch, loops);
 }

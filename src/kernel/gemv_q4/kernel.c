@@ -86,8 +86,8 @@ static const cb_choice tunables_portable[GEMV_TUNABLES] = TUNABLES(4, 0);
 
 #if CB_X86
 /* Presets: best of the median cold ratios to a plain read of the same bytes, two threads, at the
- * shapes of Llama-3-8B; Zen 4, 2-core VM, 2026-11-29. avx512fixed without prefetch: 0.48 of the read
- * where it has 0.82 now. */
+ * shapes of Llama-3-8B; Zen 4, 2-core VM, 2026-11-29. avx512fixed without prefetch: 0.48 of the
+ * read where it has 0.82 now. */
 static const cb_choice tunables_avx2[GEMV_TUNABLES] = TUNABLES(4, 2048);
 static const cb_choice tunables_avx512[GEMV_TUNABLES] = TUNABLES(2, 2048);
 static const cb_choice tunables_avx512fixed[GEMV_TUNABLES] = TUNABLES(4, 16384);
