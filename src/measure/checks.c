@@ -156,13 +156,14 @@ static void cold(judge *j)
     int kernel = ratio_says(e->kernel_2k_over_k);
     int twin = e->has_twin ? ratio_says(e->twin_2k_over_k) : 1;
     double implied = fmax(e->gb_per_s.lo, e->kernel_2k_gb_per_s.lo);
-    bool above_twin = e->has_twin && implied > ABOVE_TWIN * e->twin_2k_gb_per_s.hi;
+    double over_twin = fmax(e->over_twin_2k.lo, e->kernel_over_twin_2k.lo);
+    bool above_twin = e->has_twin && over_twin > ABOVE_TWIN;
     double dram = e->device->peak_dram_bytes_per_s * 1e-9;
     bool above_dram = dram > 0 && implied > dram;
     if (above_twin || above_dram) {
         add(j, "cold", CB__VERDICT_CONTAMINATED, true, CB__FAIL,
-            "%.1f GB/s is above %s: some of it came from a cache", implied,
-            above_dram ? "the ceiling of the memory" : "1.03x the twin on 2k sets");
+            "%.1f GB/s is %.2fx the twin on 2k sets, %s: some of it came from a cache", implied,
+            over_twin, above_dram ? "above the ceiling of the memory" : "over 1.03x");
         return;
     }
     cb__check_status status = kernel < 0 || twin < 0 ? CB__FAIL

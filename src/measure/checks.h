@@ -65,8 +65,11 @@ typedef struct cb__evidence {
     /* the cold state's proof; intervals over rounds, n = 0 where none was made */
     int proofs;
     cb__interval kernel_2k_over_k, twin_2k_over_k;
-    cb__interval kernel_2k_gb_per_s, twin_2k_gb_per_s;
-    cb__interval asymptote_gb_per_s; /* over 2k sets, one launch */
+    cb__interval kernel_2k_gb_per_s;
+    cb__interval
+        over_twin_2k; /* the figure's bandwidth over the twin's on 2k sets, paired by round */
+    cb__interval kernel_over_twin_2k; /* the same of the kernel on 2k sets */
+    cb__interval asymptote_gb_per_s;  /* over 2k sets, one launch */
     cb__interval asymptote_2k_over_k;
     double clock_spread; /* (max - min) / median over rounds; NaN unknown */
     double steal_share;  /* of the wall time of the rounds, per CPU; NaN unknown */

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { SETS_MAX = 1 << 29 };
+
 static uint64_t align(uint64_t value, uint64_t to)
 {
     return (value + to - 1) / to * to;
@@ -36,7 +38,8 @@ uint64_t cb__plan_rows(const cb__case *c)
 
 uint64_t cb__plan_rotation(uint64_t set, uint64_t rows)
 {
-    return set * 40503 % rows;
+    uint64_t step = 40503 % rows ? 40503 : 1; /* 3, 23, 587 and their products divide 40503 */
+    return set * step % rows;
 }
 
 /* The plain kernel with the same traffic: the direction that moves under 5 % of it is left out. */
@@ -88,7 +91,8 @@ static void lay_out(const cb__case *c, cb__plan *plan)
 static void count_sets(const cb__case *c, const cb__device_info *info, bool cold, cb__plan *plan)
 {
     uint64_t moved = c->cost.bytes_read + c->cost.bytes_written;
-    plan->touched_bytes = moved < plan->set_bytes ? max64(moved, 1) : plan->set_bytes;
+    /* Without rotating operands and without a twin there is no set at all. */
+    plan->touched_bytes = max64(moved < plan->set_bytes ? moved : plan->set_bytes, 1);
     /* An unknown last level is taken as 64 MiB; the proof of coldness is what decides. */
     plan->needed_bytes = 4 * (info->llc_bytes ? info->llc_bytes : UINT64_C(64) << 20);
     /* A batch moves about 4 MiB: enough that the dispatch is small in it, short enough for many
@@ -97,6 +101,8 @@ static void count_sets(const cb__case *c, const cb__device_info *info, bool cold
     plan->batch = batch < 2 ? 2 : batch > CB__BATCH_MAX ? CB__BATCH_MAX : (int)batch;
     uint64_t k = (plan->needed_bytes + plan->touched_bytes - 1) / plan->touched_bytes;
     k = align(max64(k, 2), (uint64_t)plan->batch);
+    if (k > SETS_MAX) /* refused for memory: such a ring is smaller than what is needed */
+        k = SETS_MAX;
     plan->k = cold ? (int)k : 1;
     plan->sets = cold ? 2 * plan->k : 1;
     plan->slots = cold ? plan->sets : plan->batch;
@@ -111,10 +117,11 @@ static cb_status check_memory(const cb__case *c, const cb__device_info *info, bo
     uint64_t twin_dst = strcmp(plan->twin_kernel, "twin_read") == 0 ? 0 : plan->twin_bytes;
     /* The ring and the slots, two logical sets while packing, f64 reference and bound, the
      * exchange. */
-    plan->memory_bytes = plan->file_bytes +
-                         (uint64_t)plan->slots * (2 * plan->slot_bytes + twin_dst) + 2 * largest +
-                         16 * plan->slot_bytes;
-    if (plan->memory_bytes <= info->memory_bytes)
+    unsigned __int128 all = (unsigned __int128)plan->slots * (2 * plan->slot_bytes + twin_dst) +
+                            plan->file_bytes + 2 * largest + 16 * plan->slot_bytes;
+    bool too_many = cold && (uint64_t)plan->k * plan->touched_bytes < plan->needed_bytes;
+    plan->memory_bytes = too_many || all > UINT64_MAX ? UINT64_MAX : (uint64_t)all;
+    if (plan->memory_bytes <= info->memory_bytes && !too_many)
         return CB_OK;
     return cb_error_set(
         err, CB_NO_MEMORY,

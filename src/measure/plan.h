@@ -40,8 +40,8 @@ typedef struct cb__plan {
 cb_status cb__plan_make(const cb__case *c, const cb__device_info *info, bool cold, cb__plan *out,
                         cb_error *err);
 
-/* Row that set `set` puts first where the kernel rotates rows: (set * 40503) mod rows, distinct for
- * neighbours. */
+/* Row that set `set` puts first where the kernel rotates rows: (set * 40503) mod rows, or set mod
+ * rows where rows divides 40503: distinct for neighbours unless there is one row. */
 uint64_t cb__plan_rotation(uint64_t set, uint64_t rows);
 /* The value of the rotating dimension; 0 when the kernel does not rotate rows. */
 uint64_t cb__plan_rows(const cb__case *c);

@@ -107,10 +107,15 @@ static double kernel_2k(const cb__session *s, int row, const cb__round_answer *r
     return proof_value(round, moved(s) / round->proof.kernel_2k_ns);
 }
 
-static double twin_2k(const cb__session *s, int row, const cb__round_answer *round)
+static double over_twin_2k(const cb__session *s, int row, const cb__round_answer *round)
 {
-    (void)row;
-    return proof_value(round, moved(s) / round->proof.twin_2k_ns);
+    return proof_value(round, round->proof.twin_2k_ns / kernel_time(s, row, round));
+}
+
+static double kernel_over_twin_2k(const cb__session *s, int row, const cb__round_answer *round)
+{
+    (void)s, (void)row;
+    return proof_value(round, round->proof.twin_2k_ns / round->proof.kernel_2k_ns);
 }
 
 static double asymptote(const cb__session *s, int row, const cb__round_answer *round)
@@ -191,7 +196,8 @@ static void judge_row(cb__session *s, int row)
     e->kernel_2k_over_k = over_rounds(s, row, kernel_doubling);
     e->twin_2k_over_k = over_rounds(s, row, twin_doubling);
     e->kernel_2k_gb_per_s = over_rounds(s, row, kernel_2k);
-    e->twin_2k_gb_per_s = over_rounds(s, row, twin_2k);
+    e->over_twin_2k = over_rounds(s, row, over_twin_2k);
+    e->kernel_over_twin_2k = over_rounds(s, row, kernel_over_twin_2k);
     e->asymptote_gb_per_s = over_rounds(s, row, asymptote);
     e->asymptote_2k_over_k = over_rounds(s, row, asymptote_doubling);
     surroundings(s, e);
