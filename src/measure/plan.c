@@ -51,10 +51,10 @@ static void choose_twin(const cb__case *c, cb__plan *plan)
         return;
     const char *name = "twin_copy";
     uint64_t bytes = all / 2;
-    if (cost->bytes_written < all / 20) {
+    if (cost->bytes_written < (all + 19) / 20) {
         name = "twin_read";
         bytes = cost->bytes_read;
-    } else if (cost->bytes_read < all / 20) {
+    } else if (cost->bytes_read < (all + 19) / 20) {
         name = "twin_write";
         bytes = cost->bytes_written;
     }
