@@ -7,6 +7,13 @@ sh scripts/build.sh release coldbench || exit
 coldbench=build/release/coldbench
 
 printf 'coldbench: measuring the memory (coldbench probe --quick)\n' >&2
-"$coldbench" probe --quick || exit
+# Status 4: answered, but some of it not surely enough; the table says which.
+answered()
+{
+    "$@"
+    status=$?
+    [ "$status" -eq 0 ] || [ "$status" -eq 4 ] || exit "$status"
+}
+answered "$coldbench" probe --quick
 printf 'coldbench: measuring gemv_q4 (coldbench run gemv_q4 --shapes llama-3-8b)\n' >&2
-exec "$coldbench" run gemv_q4 --shapes llama-3-8b
+answered "$coldbench" run gemv_q4 --shapes llama-3-8b

@@ -16,7 +16,7 @@
 
 typedef struct fault {
     const char *name;
-    const char *impl;   /* of tests/faults */
+    const char *impl;   /* of the kernel faults, or kernel/implementation */
     const char *device; /* DEVICE with what is scripted */
     const char *check;  /* the one that fails; "" for the clean */
     const char *verdict;
@@ -50,6 +50,8 @@ static const fault table[] = {
     {"drift between arms", "clean", DEVICE ",arm_drift=20", "settled", "unstable"},
     {"drift of both arms alike", "clean", DEVICE ",drift=20", "", "ok"},
     {"mostly dispatch", "clean", DEVICE ",solo_ns=20000,batched_ns=20000", "floor", "floor-bound"},
+    {"read and written", "inout_sum/clean", DEVICE, "", "ok"},
+    {"read and half written", "inout_sum/short", DEVICE, "bound", "wrong"},
     {"faster than the twin on 2k sets", "clean", DEVICE ",kernel_factor=0.8", "cold",
      "contaminated"},
 };
@@ -59,13 +61,14 @@ static cb__suite suite;
 static void run(const fault *f, cb__arena *arena, cb__run_case *out)
 {
     char variant[64];
-    snprintf(variant, sizeof variant, "faults/%s", f->impl);
+    bool sum = strchr(f->impl, '/') != NULL;
+    snprintf(variant, sizeof variant, "%s%s", sum ? "" : "faults/", f->impl);
     cb_error err = CB_ERROR_INIT;
     cb__run_request request = {.suite = &suite,
                                .device = f->device,
                                .module = CB_BINARY_DIR "/modules/faults.so",
                                .variant = variant,
-                               .shape = "96x512",
+                               .shape = sum ? "16384" : "96x512",
                                .caches = {true, false},
                                .submits = {true, true},
                                .budget_s = 5,

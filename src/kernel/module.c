@@ -89,7 +89,7 @@ static cb_status kernel_ok(const cb_kernel *k, const char *origin, cb_error *err
             return cb_error_set(
                 err, CB_USAGE, "module %s: kernel %s: operand %d needs name, role, type and layout",
                 origin, k->name, i);
-        writes = writes || o->role == CB_OUTPUT;
+        writes = writes || o->role == CB_OUTPUT || o->role == CB_INOUT;
     }
     if (!writes)
         return cb_error_set(err, CB_USAGE, "module %s: kernel %s writes no operand", origin,

@@ -36,6 +36,16 @@ static cb_status hand_over(cb__bench *bench, cb__cache_state state, int slot, in
 static cb_status poison(cb__bench *bench, int slot, int phase, cb_error *err)
 {
     cb__poison_slot(bench->c, bench->plan, bench->request.seed, slot, phase, bench->staging);
+    for (int i = 0; i < bench->c->kernel->noperands; i++) {
+        if (bench->c->kernel->operands[i].role != CB_INOUT)
+            continue;
+        cb_status status = bench->target.ops->read(
+            bench->target.device, bench->staging + bench->plan->offset[i],
+            bench->ring + bench->plan->static_offset + bench->plan->initial[i],
+            bench->c->packed_bytes[i], err);
+        if (status != CB_OK)
+            return status;
+    }
     return bench->target.ops->write(bench->target.device,
                                     bench->slots + (uint64_t)slot * bench->plan->slot_bytes,
                                     bench->staging, bench->plan->slot_bytes, err);
@@ -108,6 +118,17 @@ static void mark_visited(cb__bench *bench, const cb__arm *arm, cb__slot_shape sh
             bench->visited[(start + i) % places * per + j] = true;
 }
 
+/* What the kernel's slot of this block will write is as it was before, where it is also read. */
+static cb_status restore(cb__bench *bench, const cb__arm *arm, cb__slot_shape shape, int start,
+                         cb_error *err)
+{
+    int per = shape.submit == CB__SOLO ? 1 : arm->batch_launches;
+    cb_status status = CB_OK;
+    for (int i = 0; i < per && bench->plan->restores && status == CB_OK; i++)
+        status = poison(bench, start * per + i, 2, err);
+    return status;
+}
+
 static cb_status one_block(cb__bench *bench, cb__cache_state state, cb__slot_shape shape,
                            bool twin_first, double ns[2], double *host_ns, cb_error *err)
 {
@@ -121,7 +142,9 @@ static cb_status one_block(cb__bench *bench, cb__cache_state state, cb__slot_sha
         double ignored;
         int start = cursor;
         if ((turn == 0) != twin_first) {
-            status = cb__slot_run(bench->target, kernel, shape, &cursor, &ns[0], host_ns, err);
+            status = restore(bench, kernel, shape, start, err);
+            if (status == CB_OK)
+                status = cb__slot_run(bench->target, kernel, shape, &cursor, &ns[0], host_ns, err);
             mark_visited(bench, kernel, shape, start);
         } else if (bench->has_twin) {
             status = cb__slot_run(bench->target, twin, shape, &cursor, &ns[1], &ignored, err);
@@ -169,6 +192,8 @@ cb_status cb__bench_blocks(cb__bench *bench, cb__cache_state state, cb__submit s
     if (status != CB_OK)
         return status;
     shape = cb__slot_shape_for(submit, submit == CB__SOLO ? host : host * bench->plan->batch);
+    if (bench->plan->restores) /* one call writes each slot once */
+        shape.repeats = shape.readings = 1;
     blocks->repeats = shape.repeats;
     blocks->readings = shape.readings;
     memset(bench->visited, 0, (size_t)bench->plan->slots * sizeof *bench->visited);

@@ -214,7 +214,10 @@ static void fill_statics(filling *f)
         share s = {f, i, 0, NULL, f->logical[i]};
         cb__pool_run(f->pool, fill_share, &s);
         if (!f->plan->rotating[i])
-            pack(f, i, f->logical[i], f->base + f->plan->static_offset + f->plan->offset[i]);
+            pack(f, i, f->logical[i],
+                 f->base + f->plan->static_offset +
+                     (f->c->kernel->operands[i].role == CB_INOUT ? f->plan->initial[i]
+                                                                 : f->plan->offset[i]));
     }
 }
 

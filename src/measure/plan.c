@@ -81,6 +81,11 @@ static void lay_out(const cb__case *c, cb__plan *plan)
             plan->offset[i] = in_slot;
             in_slot = align(in_slot + bytes, 64) + CB__GUARD_BYTES;
         }
+        if (role == CB_INOUT) {
+            plan->restores = true;
+            plan->initial[i] = in_statics;
+            in_statics = align(in_statics + bytes, 4096);
+        }
     }
     uint64_t twin_reads = strcmp(plan->twin_kernel, "twin_write") ? plan->twin_bytes : 0;
     plan->set_bytes = align(max64(in_set, twin_reads), 4096);

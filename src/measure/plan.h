@@ -26,8 +26,10 @@ typedef struct cb__plan {
     uint64_t static_offset; /* of the inputs in the file */
     uint64_t file_bytes;
     bool rotating[CB_OPERANDS_MAX];
-    uint64_t
-        offset[CB_OPERANDS_MAX]; /* in its set, in the file (inputs), or in its slot (outputs) */
+    /* Of each operand: in its set (rotating), among the inputs, or in its slot (written). */
+    uint64_t offset[CB_OPERANDS_MAX];
+    bool restores; /* some operand is inout: each verified call finds it as it was */
+    uint64_t initial[CB_OPERANDS_MAX]; /* of an inout operand's contents, among the inputs */
     int slots;
     uint64_t slot_bytes;
     uint64_t memory_bytes; /* all that will be taken, at the worst moment */

@@ -104,7 +104,7 @@ void cb__verify_written(const cb__case *c, const cb__plan *plan, uint64_t seed, 
 {
     for (int i = 0; i < c->kernel->noperands; i++) {
         const cb_operand *operand = &c->kernel->operands[i];
-        if (!cb__role_is_written(operand->role))
+        if (operand->role != CB_OUTPUT) /* what is read first cannot be poisoned; its bound tells */
             continue;
         size_t size = cb__type_bytes(operand->type);
         uint64_t bytes = c->packed_bytes[i];

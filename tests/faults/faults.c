@@ -190,8 +190,89 @@ static const cb_kernel kernel = {
     .nimpls = sizeof impls / sizeof *impls,
 };
 
-static const cb_kernel *const kernels[] = {&kernel};
-static const cb_module module = {CB_KERNEL_ABI, sizeof(cb_kernel), kernels, 1};
+/* ---- y = y + x, read and written: right only if every verified call finds y as it was ---- */
+
+static const cb_dim length[] = {{"n", "elements", 1, 1 << 20}};
+static const cb_operand sum_operands[] = {
+    {"x", CB_STREAM, CB_F32, "[n]", -1, 1},
+    {"y", CB_INOUT, CB_F32, "[n]", -1, 1},
+};
+
+static uint64_t sum_bytes(const cb_problem *p, int operand)
+{
+    (void)operand;
+    return 4 * (uint64_t)p->shape[0];
+}
+
+static void sum_cost(const cb_problem *p, cb_cost *c)
+{
+    c->bytes_read = 8 * (uint64_t)p->shape[0];
+    c->bytes_written = 4 * (uint64_t)p->shape[0];
+    c->flops = (double)p->shape[0];
+}
+
+static void sum_fill(const cb_problem *p, uint64_t seed, int operand, uint64_t set, void *logical,
+                     int part, int parts)
+{
+    float *to = logical;
+    uint64_t n = (uint64_t)p->shape[0], key = cb_random_key(seed, (uint64_t)operand, set);
+    for (uint64_t i = n * (uint64_t)part / (uint64_t)parts;
+         i < n * (uint64_t)(part + 1) / (uint64_t)parts; i++)
+        to[i] = 2 * cb_random_f32(cb_random_word(key, i)) - 1;
+}
+
+static void sum_reference(const cb_problem *p, const void *const *logical, int operand,
+                          uint64_t first, uint64_t count, double *value, double *bound)
+{
+    const float *x = logical[0], *y = logical[1];
+    (void)p, (void)operand;
+    for (uint64_t i = first; i < first + count; i++) {
+        value[i - first] = (double)x[i] + (double)y[i];
+        bound[i - first] = 0x1p-24 * (fabs((double)x[i]) + fabs((double)y[i]));
+    }
+}
+
+static int sum_clean(const cb_launch *l)
+{
+    const float *x = l->operands[0];
+    float *y = l->operands[1];
+    int64_t n = l->problem.shape[0];
+    for (int64_t i = n * l->worker / l->workers; i < n * (l->worker + 1) / l->workers; i++)
+        y[i] += x[i];
+    return 0;
+}
+
+static int sum_short(const cb_launch *l)
+{
+    cb_launch less = *l;
+    int64_t n = l->problem.shape[0] - 1;
+    less.problem.shape = &n;
+    return sum_clean(&less);
+}
+
+static const cb_impl sum_impls[] = {
+    {.name = "clean", .help = "right", .run = sum_clean},
+    {.name = "short", .help = "leaves the last element as it was", .run = sum_short},
+};
+
+static const cb_kernel sum = {
+    .name = "inout_sum",
+    .summary = "y = y + x",
+    .formula = "y[i] = y[i] + x[i]",
+    .dims = length,
+    .ndims = 1,
+    .operands = sum_operands,
+    .noperands = 2,
+    .bytes = sum_bytes,
+    .cost = sum_cost,
+    .fill = sum_fill,
+    .reference = sum_reference,
+    .impls = sum_impls,
+    .nimpls = 2,
+};
+
+static const cb_kernel *const kernels[] = {&kernel, &sum};
+static const cb_module module = {CB_KERNEL_ABI, sizeof(cb_kernel), kernels, 2};
 
 const cb_module *cb_module_entry(void)
 {

@@ -204,5 +204,5 @@ GEMV_Q4_LOOPS(blocks_q8)
 int gemv_q4__run_avx2(const cb_launch *launch)
 {
     static gemv_q4_loops loops = {GEMV_Q4_TABLE(blocks_f32), GEMV_Q4_TABLE(blocks_q8)};
-    return gemv_q4__run(launch, loops);
+    return gemv_q4__run(launch, loops, launch->tunables[GEMV_PREFETCH]);
 }

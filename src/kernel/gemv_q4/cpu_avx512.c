@@ -100,5 +100,5 @@ GEMV_Q4_LOOPS(blocks_q8)
 int gemv_q4__run_avx512(const cb_launch *launch)
 {
     static gemv_q4_loops loops = {GEMV_Q4_TABLE(blocks_f32), GEMV_Q4_TABLE(blocks_q8)};
-    return gemv_q4__run(launch, loops);
+    return gemv_q4__run(launch, loops, launch->tunables[GEMV_PREFETCH]);
 }

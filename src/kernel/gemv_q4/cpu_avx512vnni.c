@@ -228,7 +228,7 @@ GEMV_Q4_LOOPS(blocks_f32)
 int gemv_q4__run_avx512fixed(const cb_launch *launch)
 {
     static gemv_q4_loops loops = {[GEMV_ACT_F32] = GEMV_Q4_TABLE(blocks_f32)};
-    return gemv_q4__run(launch, loops);
+    return gemv_q4__run(launch, loops, launch->tunables[GEMV_PREFETCH]);
 }
 
 GEMV_Q4_LOOPS(blocks_q8)
@@ -236,5 +236,5 @@ GEMV_Q4_LOOPS(blocks_q8)
 int gemv_q4__run_avx512vnni(const cb_launch *launch)
 {
     static gemv_q4_loops loops = {[GEMV_ACT_Q8] = GEMV_Q4_TABLE(blocks_q8)};
-    return gemv_q4__run(launch, loops);
+    return gemv_q4__run(launch, loops, launch->tunables[GEMV_PREFETCH]);
 }

@@ -89,5 +89,5 @@ int gemv_q4__run_portable(const cb_launch *launch)
         ALL_TOKENS, ALL_TOKENS, ALL_TOKENS, ALL_TOKENS                                             \
     }
     static gemv_q4_loops loops = {ALL_SIZES, ALL_SIZES};
-    return gemv_q4__run(launch, loops);
+    return gemv_q4__run(launch, loops, 0);
 }

@@ -75,7 +75,7 @@ static inline int64_t gemv_q4__grain_end(const gemv_q4_work *work, int64_t first
 typedef gemv_q4_blocks *const gemv_q4_loops[GEMV_ACTS][GEMV_BLOCK_SIZES][GEMV_TOKENS_MAX];
 
 /* Does this worker's share of a launch with `loops`. */
-int gemv_q4__run(const cb_launch *launch, gemv_q4_loops loops);
+int gemv_q4__run(const cb_launch *launch, gemv_q4_loops loops, int64_t prefetch);
 
 uint64_t gemv_q4__packed_bytes(const cb_problem *problem, const int64_t *tunables, int operand);
 void gemv_q4__prepare(const cb_problem *problem, const int64_t *tunables, int operand,

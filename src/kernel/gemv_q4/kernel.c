@@ -88,8 +88,8 @@ static const cb_choice tunables_portable[GEMV_TUNABLES] = TUNABLES(4, 0);
 /* Presets: best of the median cold ratios to a plain read of the same bytes, two threads, at the
  * shapes of Llama-3-8B; Zen 4, 2-core VM, 2026-11-29. avx512fixed without prefetch: 0.48 of the
  * read where it has 0.82 now. */
-static const cb_choice tunables_avx2[GEMV_TUNABLES] = TUNABLES(4, 2048);
-static const cb_choice tunables_avx512[GEMV_TUNABLES] = TUNABLES(2, 2048);
+static const cb_choice tunables_avx2[GEMV_TUNABLES] = TUNABLES(4, 4096);
+static const cb_choice tunables_avx512[GEMV_TUNABLES] = TUNABLES(4, 8192);
 static const cb_choice tunables_avx512fixed[GEMV_TUNABLES] = TUNABLES(4, 16384);
 static const cb_choice tunables_avx512vnni[GEMV_TUNABLES] = TUNABLES(2, 2048);
 
@@ -145,7 +145,8 @@ static const cb_impl impls[] = {
      .help = "plain C",
      .isa = CB_ISA_PORTABLE,
      .tunables = tunables_portable,
-     .ntunables = GEMV_TUNABLES,
+     .ntunables = GEMV_PREFETCH,
+     /* it has none */,
      .packed_bytes = gemv_q4__packed_bytes,
      .prepare = gemv_q4__prepare,
      .run = gemv_q4__run_portable},

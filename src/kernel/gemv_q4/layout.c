@@ -138,7 +138,6 @@ static void work_init(gemv_q4_work *work, const cb_launch *launch)
     work->cols = problem->shape[GEMV_COLS];
     work->tokens = (int)problem->params[GEMV_TOKENS];
     work->block_rows = (int)launch->tunables[GEMV_BLOCK_ROWS];
-    work->prefetch = launch->tunables[GEMV_PREFETCH];
     work->blocks = block_count(problem, launch->tunables);
     work->chunks = chunk_count(problem);
     work->full_chunks = work->cols / GEMV_CHUNK;
@@ -165,10 +164,11 @@ static void deal(gemv_q4_work *work, const cb_launch *launch)
     }
 }
 
-int gemv_q4__run(const cb_launch *launch, gemv_q4_loops loops)
+int gemv_q4__run(const cb_launch *launch, gemv_q4_loops loops, int64_t prefetch)
 {
     gemv_q4_work work;
     work_init(&work, launch);
+    work.prefetch = prefetch;
     int size = work.block_rows == 8 ? 3 : work.block_rows / 2; /* log2 */
     gemv_q4_blocks *loop =
         loops[launch->problem.params[GEMV_ACT]][size][launch->problem.params[GEMV_TOKENS] - 1];

@@ -23,12 +23,12 @@ static const cb_choice PARAMS[] = {
      .preset = 1000},
 };
 
-static const int64_t STREAM_VALUES[] = {1, 2, 4};
+static const int64_t STREAM_VALUES[] = {1, 2};
 static const cb_choice TUNABLES[] = {
     {.name = "streams",
      .help = "contiguous parts of a worker's share that are walked together",
      .values = STREAM_VALUES,
-     .count = 3,
+     .count = 2,
      .preset = 1},
 };
 

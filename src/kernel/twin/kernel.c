@@ -23,13 +23,13 @@ static const cb_choice PARAMS[] = {
 /* clang-format off */
 #define STREAMS \
     {.name = "streams", .help = "contiguous parts of a worker's share that are walked together", \
-     .values = STREAM_VALUES, .count = 3, .preset = 1}
+     .values = STREAM_VALUES, .count = 2, .preset = 1}
 #define NONTEMPORAL \
     {.name = "nontemporal", .help = "1: stores go past the caches; better once the set does not fit", \
      .min = 0, .max = 1, .preset = 1}
 /* clang-format on */
 
-static const int64_t STREAM_VALUES[] = {1, 2, 4};
+static const int64_t STREAM_VALUES[] = {1, 2};
 static const cb_choice READ_TUNABLES[] = {STREAMS};
 #if CB_X86
 static const cb_choice WRITE_TUNABLES[] = {NONTEMPORAL};

@@ -14,7 +14,7 @@
 
 #include "kernel/twin/share.h"
 
-enum { CB__READ_BLOCK = 64, CB__STREAMS_MAX = 4 };
+enum { CB__READ_BLOCK = 64, CB__STREAMS_MAX = 2 };
 
 /* Whatever is left of a sub-stream, fewer lines than a turn takes. */
 LINE_INLINE void cb__read_rest(line_vec acc[LINE_ACCUMULATORS], const char *p, size_t lines)
@@ -36,7 +36,7 @@ LINE_INLINE void cb__read_pass(line_vec acc[LINE_ACCUMULATORS], const char *shar
         p[k] = share + k * each * CB__LINE;
     size_t left = each;
     for (; left >= visit; left -= visit)
-#pragma GCC unroll 4
+#pragma GCC unroll 2
         for (size_t k = 0; k < streams; k++)
 #pragma GCC unroll 4
             for (size_t i = 0; i < visit; i += LINE_UNIT) {
@@ -68,14 +68,8 @@ LINE_INLINE uint32_t cb__read_passes(const char *share, size_t lines, int64_t pa
 static inline uint32_t cb__read_sum(const char *share, size_t lines, int64_t passes,
                                     int64_t streams)
 {
-    switch (streams) {
-    case 4:
-        return cb__read_passes(share, lines, passes, 4);
-    case 2:
-        return cb__read_passes(share, lines, passes, 2);
-    default:
-        return cb__read_passes(share, lines, passes, 1);
-    }
+    return streams == 2 ? cb__read_passes(share, lines, passes, 2)
+                        : cb__read_passes(share, lines, passes, 1);
 }
 
 #endif

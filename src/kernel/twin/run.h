@@ -48,16 +48,10 @@ LINE_INLINE void run_copy_with(const cb_launch *launch, line_store_fn *store)
     const char *from = (const char *)launch->operands[COPY_SRC] + share.offset;
     char *to = (char *)launch->operands[COPY_DST] + share.offset;
     line_value none = line_load(launch->operands[COPY_SRC]);
-    switch (launch->tunables[COPY_STREAMS]) {
-    case 4:
-        cb__move_passes(to, from, none, share.lines, passes, 4, store);
-        break;
-    case 2:
+    if (launch->tunables[COPY_STREAMS] == 2)
         cb__move_passes(to, from, none, share.lines, passes, 2, store);
-        break;
-    default:
+    else
         cb__move_passes(to, from, none, share.lines, passes, 1, store);
-    }
 }
 
 static inline int run_copy(const cb_launch *launch)

@@ -26,7 +26,7 @@ LINE_INLINE void cb__move_pass(char *to, const char *from, line_value value, siz
     const size_t each = lines / streams;
     size_t done = 0;
     for (; done + CB__MOVE_UNIT <= each; done += CB__MOVE_UNIT) {
-#pragma GCC unroll 4
+#pragma GCC unroll 2
         for (size_t k = 0; k < streams; k++) {
             size_t at = (k * each + done) * CB__LINE;
             cb__move_lines(to + at, from ? from + at : NULL, value, CB__MOVE_UNIT, store);
