@@ -297,7 +297,7 @@ static void stream_read_follows_work(void **state)
 static void stream_read_ends_where_it_says(void **state)
 {
     (void)state;
-    const int64_t shape = 4160, work = 700, tunables[] = {4};
+    const int64_t shape = 4160, work = 700, tunables[] = {2};
     const uint64_t read = 2880; /* floor(4160 * 0.7 / 64) * 64 */
     const cb_kernel *kernel = load_built("stream_read", "stream_read");
     const cb_impl *impl = &kernel->impls[kernel->nimpls - 1];
