@@ -1,9 +1,11 @@
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "host/clock.h"
 #include "kernel/module.h"
 
 /* The child tells status and message through the pipe; silence means that it did not get that far.
@@ -30,10 +32,25 @@ static void child(cb_status (*fn)(void *, cb_error *), void *arg, int seconds, i
     _exit(0);
 }
 
-static size_t read_all(int from, void *into, size_t size)
+static bool has_ended(pid_t pid)
+{
+    siginfo_t fate = {0};
+    int failed = waitid(P_PID, (id_t)pid, &fate, WEXITED | WNOHANG | WNOWAIT);
+    return failed ? errno == ECHILD : fate.si_pid == pid;
+}
+
+/* No longer than the child lives: a child of its own may hold the pipe open. */
+static size_t read_all(int from, pid_t pid, uint64_t deadline_ns, void *into, size_t size)
 {
     size_t got = 0;
     while (got < size) {
+        bool ended = has_ended(pid);
+        struct pollfd ready = {from, POLLIN, 0};
+        int polled = poll(&ready, 1, ended ? 0 : 20);
+        if (polled == 0 && (ended || cb__clock_ns() > deadline_ns))
+            break;
+        if (polled == 0 || (polled < 0 && errno == EINTR))
+            continue;
         ssize_t n = read(from, (char *)into + got, size - got);
         if (n < 0 && errno == EINTR)
             continue;
@@ -42,6 +59,21 @@ static size_t read_all(int from, void *into, size_t size)
         got += (size_t)n;
     }
     return got;
+}
+
+/* Whether it had to be killed. A second past its own alarm, which a module may have undone. */
+static bool reap(pid_t pid, uint64_t deadline_ns, int *fate)
+{
+    bool late = false;
+    while (!has_ended(pid) && !late) {
+        late = cb__clock_ns() > deadline_ns;
+        poll(NULL, 0, 1);
+    }
+    if (late)
+        kill(pid, SIGKILL);
+    while (waitpid(pid, fate, 0) < 0 && errno == EINTR)
+        ;
+    return late;
 }
 
 cb_status cb__rehearse(cb_status (*fn)(void *, cb_error *), void *arg, int seconds,
@@ -62,16 +94,16 @@ cb_status cb__rehearse(cb_status (*fn)(void *, cb_error *), void *arg, int secon
     }
     close(ends[1]);
     cb_error said = CB_ERROR_INIT;
-    size_t got = read_all(ends[0], &said, sizeof said);
+    uint64_t deadline_ns = cb__clock_ns() + ((uint64_t)seconds + 1) * 1000000000;
+    size_t got = read_all(ends[0], pid, deadline_ns, &said, sizeof said);
     close(ends[0]);
     int fate = 0;
-    while (waitpid(pid, &fate, 0) < 0 && errno == EINTR)
-        ;
+    bool late = reap(pid, deadline_ns, &fate);
     if (got == sizeof said) {
         said.message[sizeof said.message - 1] = '\0';
         return said.status == CB_OK ? CB_OK : cb_error_set(err, said.status, "%s", said.message);
     }
-    if (WIFSIGNALED(fate) && WTERMSIG(fate) == SIGALRM)
+    if (late || (WIFSIGNALED(fate) && WTERMSIG(fate) == SIGALRM))
         return cb_error_set(err, CB_USAGE, "%s: no answer within %d s", what, seconds);
     if (WIFSIGNALED(fate))
         return cb_error_set(err, CB_USAGE, "%s: it crashed with signal %d (%s)", what,
