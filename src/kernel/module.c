@@ -1,6 +1,7 @@
 #include "kernel/module.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,16 @@ static bool name_ok(const char *name)
     return true;
 }
 
+static bool preset_ok(const cb_choice *c)
+{
+    if (!c->words && !c->values)
+        return c->min <= c->preset && c->preset <= c->max;
+    for (int64_t i = 0; c->words ? c->words[i] != NULL : i < c->count; i++)
+        if (c->preset == (c->words ? i : c->values[i]))
+            return true;
+    return false;
+}
+
 static cb_status choices_ok(const cb_choice *choices, int n, int max, const char *origin,
                             const char *what, cb_error *err)
 {
@@ -41,6 +52,10 @@ static cb_status choices_ok(const cb_choice *choices, int n, int max, const char
             return cb_error_set(err, CB_USAGE,
                                 "module %s: %s: give words, or values with count, or min and max",
                                 origin, c->name);
+        if (!preset_ok(c))
+            return cb_error_set(err, CB_USAGE,
+                                "module %s: %s: its preset %lld is not one of its values", origin,
+                                c->name, (long long)c->preset);
     }
     return CB_OK;
 }
@@ -89,6 +104,16 @@ static cb_status kernel_ok(const cb_kernel *k, const char *origin, cb_error *err
             return cb_error_set(
                 err, CB_USAGE, "module %s: kernel %s: operand %d needs name, role, type and layout",
                 origin, k->name, i);
+        /* Poison is drawn from the range. */
+        if (!isfinite(o->lo) || !isfinite(o->hi) || !(o->lo <= o->hi))
+            return cb_error_set(err, CB_USAGE,
+                                "module %s: kernel %s: operand %d needs finite lo <= hi", origin,
+                                k->name, i);
+        if (o->role == CB_INOUT)
+            return cb_error_set(err, CB_USAGE,
+                                "module %s: kernel %s: operand %s is inout, which this version of "
+                                "coldbench does not restore between launches",
+                                origin, k->name, o->name);
         writes = writes || o->role == CB_OUTPUT || o->role == CB_INOUT;
     }
     if (!writes)
@@ -124,6 +149,11 @@ cb_status cb__module_validate(const cb_module *table, const char *origin, cb_err
     cb_status status = CB_OK;
     for (int i = 0; i < table->nkernels && status == CB_OK; i++)
         status = kernel_ok(table->kernels[i], origin, err);
+    for (int i = 0; i < table->nkernels && status == CB_OK; i++)
+        for (int j = 0; j < i; j++)
+            if (strcmp(table->kernels[i]->name, table->kernels[j]->name) == 0)
+                return cb_error_set(err, CB_USAGE, "module %s: it has kernel '%s' twice", origin,
+                                    table->kernels[i]->name);
     return status;
 }
 
