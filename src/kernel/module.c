@@ -109,11 +109,6 @@ static cb_status kernel_ok(const cb_kernel *k, const char *origin, cb_error *err
             return cb_error_set(err, CB_USAGE,
                                 "module %s: kernel %s: operand %d needs finite lo <= hi", origin,
                                 k->name, i);
-        if (o->role == CB_INOUT)
-            return cb_error_set(err, CB_USAGE,
-                                "module %s: kernel %s: operand %s is inout, which this version of "
-                                "coldbench does not restore between launches",
-                                origin, k->name, o->name);
         writes = writes || o->role == CB_OUTPUT || o->role == CB_INOUT;
     }
     if (!writes)

@@ -32,7 +32,6 @@ enum {
     SEED_BOTH_CHOICES,
     SEED_MANY_TUNABLES,
     SEED_DIM_ZERO,
-    SEED_INOUT,
     SEED_CHECK_CRASHES,
     SEED_CHECK_HANGS,
     SEED_LOAD_FAULTS,
@@ -95,7 +94,7 @@ static const cb_choice params[] = {
      .preset = SEED == SEED_PRESET_RANGE ? 10 : 1},
 };
 static const cb_operand operands[] = {
-    {"x", SEED == SEED_INOUT ? CB_INOUT : CB_STREAM, CB_F32, "[n]",
+    {"x", CB_STREAM, CB_F32, "[n]",
      SEED == SEED_RANGE_NAN     ? __builtin_nan("")
      : SEED == SEED_RANGE_ORDER ? 2
                                 : 0,
