@@ -79,7 +79,7 @@ GEMV_INLINE void grain_f32(const gemv_q4_work *work, int64_t first, int64_t end,
                                              : work->tail.x[t];
                 GEMV_Q4_OPAQUE(x[t]);
             }
-            gemv_q4__prefetch(work, w, w_scale, w_end - w, rows * GEMV_CHUNK_BYTES);
+            gemv_q4__prefetch(work, w, w_scale, w_end - w, rows * GEMV_CHUNK_BYTES, 1);
             chunk_f32(acc, w, w_scale, x, rows, tokens);
             w += rows * GEMV_CHUNK_BYTES;
             w_scale += rows * GEMV_CHUNK_GROUPS;

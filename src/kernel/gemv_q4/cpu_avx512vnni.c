@@ -197,7 +197,7 @@ GEMV_INLINE void grain_f32(const gemv_q4_work *work, int64_t tile, int64_t all_c
             for (int r = 0; r < rows; r++)
                 acc[t][r] = _mm512_setzero_ps();
         for (int64_t c = 0; c < chunks; c++) {
-            gemv_q4__prefetch(work, w, w_scale, w_end - w, rows * FIXED_CHUNK_BYTES);
+            gemv_q4__prefetch(work, w, w_scale, w_end - w, rows * FIXED_CHUNK_BYTES, 0);
             GEMV_Q4_UNROLL
             for (int t = 0; t < tokens; t++)
                 GEMV_Q4_UNROLL

@@ -87,9 +87,8 @@ static const cb_choice tunables_portable[GEMV_TUNABLES] = TUNABLES(4, 0);
 #if CB_X86
 /* Presets: best over the shapes of Llama-3-8B by the median cold ratio to a plain read of the same
  * bytes, two threads; Zen 4, 2-core VM, 2026-11-29. Where avx512fixed had 0.48 of the read without
- * prefetch it has 0.82 with it; avx512vnni 2048 bytes ahead is as good as 8192 at 4096 columns, but
- * has 0.71 against 0.92 at 14336. */
-static const cb_choice tunables_avx2[GEMV_TUNABLES] = TUNABLES(4, 4096);
+ * prefetch it has 0.82 with it. A grain of 32 rows halves it: streams become too short. */
+static const cb_choice tunables_avx2[GEMV_TUNABLES] = TUNABLES(4, 8192);
 static const cb_choice tunables_avx512[GEMV_TUNABLES] = TUNABLES(4, 8192);
 static const cb_choice tunables_avx512fixed[GEMV_TUNABLES] = TUNABLES(4, 16384);
 static const cb_choice tunables_avx512vnni[GEMV_TUNABLES] = TUNABLES(2, 8192);
