@@ -1,9 +1,9 @@
 /* gemv_q4.h: what the files of this module share: operand numbers, the packed layout, the walk.
  *
- * Packed layout, the same for every implementation. Rows are taken in blocks of `block_rows`,
- * columns in chunks of 256; the last block and chunk are filled up with q = 8 and scale 0, which
- * add nothing. Blocks follow each other, in a block its chunks, in a chunk its rows, so a worker
- * reads its share of `w` and of `w_scale` from first to last byte:
+ * Packed layout of all implementations but avx512fixed (fixed.h). Rows are taken in blocks of
+ * `block_rows`, columns in chunks of 256; the last block and chunk are filled up with q = 8 and
+ * scale 0, which add nothing. Blocks follow each other, in a block its chunks, in a chunk its rows,
+ * so a worker reads its share of `w` and of `w_scale` from first to last byte:
  *
  *     w        128 bytes a row and chunk, from column c of the chunk
  *              act=f32: 32-bit word d (0..31) holds column 32*k + d in its bits 4*k .. 4*k+3
