@@ -3,8 +3,8 @@
  * A vector has 16 lanes of 4 bytes, and a lane belongs to one group, so 8 dot products finish 16
  * groups in the lanes of one accumulator. Chunks are 512 columns; columns are cut into tiles of 4
  * chunks, so that the activations of a tile, 9.5 KB in the form the dot products take, stay in L1
- * beside the weights: with 8 chunks, 4 rows at a time had 0.60 of a plain read where 4 chunks had
- * 0.92 (medians of 15 cold slots, Zen 4, 2-core VM, 2026-11-29).
+ * beside the weights: without prefetch, block_rows=4 had 0.52 of a plain read with 8 chunks and
+ * 0.92 with 4 (medians of 15 cold slots, Zen 4, 2-core VM, 2026-11-29).
  * Tiles follow each other, in a tile its blocks, in a block its chunks, in a chunk its rows:
  *
  *     w        256 bytes a row and chunk: byte i (0..3) of lane g (0..15) of line j (0..3) holds
