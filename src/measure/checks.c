@@ -119,7 +119,7 @@ static void ceiling(judge *j)
             "no physical ceiling is known for this processor");
     else
         add(j, "ceiling", CB__VERDICT_IMPOSSIBLE, true,
-            e->rounds ? pass_if(!(gb > limit)) : CB__SKIP,
+            isnan(gb) || !e->rounds ? CB__SKIP : pass_if(gb <= limit),
             "%.1f GB/s %s the %.1f GB/s of the load ports", gb,
             gb > limit ? "is above" : "is under", limit);
 }
