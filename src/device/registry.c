@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <string.h>
 
 #include "base/parse.h"
@@ -71,5 +72,8 @@ cb_status cb__backend_find(const char *device, const cb__backend **out, const ch
                                 "device '%s': this version of coldbench has no %s backend", device,
                                 later[i]);
     }
-    return cb__unknown(err, "device", device, valid, n);
+    char name[64]; /* what is compared is without the script */
+    snprintf(name, sizeof name, "%.*s", length < sizeof name ? (int)length : (int)sizeof name,
+             device);
+    return cb__unknown(err, "device", name, valid, n);
 }
