@@ -28,6 +28,7 @@ struct cb__bench {
     bool *visited;          /* sets (cold) or slots (warm) that a timed call has written */
     unsigned char *staging; /* one slot on the host */
     int last_twin_set;
+    int cursor;     /* next set, or batch, of the rotation in work; all arms take from it */
     uint64_t draws; /* of the round's own coin */
 };
 

@@ -135,20 +135,21 @@ static cb_status one_block(cb__bench *bench, cb__cache_state state, cb__slot_sha
     const cb__arm *kernel = &bench->kernel.arms[state];
     const cb__arm *twin = &bench->twin[state].arms[state];
     int places = shape.submit == CB__SOLO ? kernel->n : kernel->nbatches;
-    int cursor = (int)(cb__bench_draw(bench) % (unsigned)places);
     cb_status status = CB_OK;
     ns[1] = (double)NAN;
     for (int turn = 0; turn < 2 && status == CB_OK; turn++) {
         double ignored;
-        int start = cursor;
+        int start = bench->cursor;
         if ((turn == 0) != twin_first) {
             status = restore(bench, kernel, shape, start, err);
             if (status == CB_OK)
-                status = cb__slot_run(bench->target, kernel, shape, &cursor, &ns[0], host_ns, err);
+                status = cb__slot_run(bench->target, kernel, shape, &bench->cursor, &ns[0], host_ns,
+                                      err);
             mark_visited(bench, kernel, shape, start);
         } else if (bench->has_twin) {
-            status = cb__slot_run(bench->target, twin, shape, &cursor, &ns[1], &ignored, err);
-            int last = cursor ? cursor - 1 : places - 1;
+            status =
+                cb__slot_run(bench->target, twin, shape, &bench->cursor, &ns[1], &ignored, err);
+            int last = bench->cursor ? bench->cursor - 1 : places - 1;
             bench->last_twin_set = state == CB__WARM ? 0
                                    : shape.submit == CB__SOLO
                                        ? last
@@ -187,6 +188,9 @@ cb_status cb__bench_blocks(cb__bench *bench, cb__cache_state state, cb__submit s
         status = warm_up(bench, &bench->twin[state].arms[state], state, err);
     double ns[2], host;
     cb__slot_shape shape = {submit, 1, 1};
+    /* Drawn once: from here on the rotation is never left, or a set could be met again too soon. */
+    int places = submit == CB__SOLO ? arm->n : arm->nbatches;
+    bench->cursor = (int)(cb__bench_draw(bench) % (unsigned)places);
     if (status == CB_OK) /* the lead-in block, which also says how long a launch takes */
         status = one_block(bench, state, shape, false, ns, &host, err);
     if (status != CB_OK)
@@ -337,9 +341,9 @@ static cb_status pick_round(cb__bench *bench, cb__side *sides, int n, cb__cache_
     for (int i = 0; i < n && status == CB_OK; i++) {
         int which = (first + i) % n;
         const cb__arm *arm = &sides[which].arms[state];
-        int cursor = (int)(cb__bench_draw(bench) % (unsigned)arm->nbatches);
         double host;
-        status = cb__slot_run(bench->target, arm, shape, &cursor, &ns[which][round], &host, err);
+        status =
+            cb__slot_run(bench->target, arm, shape, &bench->cursor, &ns[which][round], &host, err);
     }
     return status;
 }

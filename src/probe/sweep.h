@@ -7,7 +7,9 @@
 
 typedef struct cb__sweep {
     const cb__suite *suite;
-    const char *twin; /* variant of twin_read without `passes` */
+    /* Variants of twin_read without `passes`; the fastest at each size counts. */
+    const char *const *twins;
+    int ntwins;
     unsigned isa;
     const int64_t *bytes; /* sizes in the order in which they are measured */
     int n;

@@ -31,7 +31,6 @@ void cb__record_probe(const cb__record *record, const cb__curve *curve, cb__buf 
     cb__json_object(&w);
     cb__put_interval(&w, "read", curve->ceiling);
     cb__json_end(&w);
-    cb__put_text(&w, "twin", curve->twin);
     cb__put_int(&w, "sweeps", curve->sweeps);
     cb__put_real(&w, "core_hz", curve->clock_hz > 0 ? curve->clock_hz : (double)NAN);
     cb__put_real(&w, "port_bound_gb_per_s",

@@ -21,6 +21,8 @@ typedef struct curving {
     int nsizes;
     int threads[2];
     int nthreads;
+    char twins[CB__TWINS_MAX][96];
+    int ntwins;
     double values[2][CB__CURVE_SWEEPS][SIZES_MAX], folded[2][CB__CURVE_SWEEPS][SIZES_MAX];
 } curving;
 
@@ -29,7 +31,6 @@ static cb__work sweep_work(const curving *c, const char *op, int threads)
     return (cb__work){.op = op,
                       .device = c->request->device,
                       .threads = threads,
-                      .variant = c->out->twin,
                       .ring_fd = -1,
                       .reference_fd = -1,
                       .exchange_fd = -1,
@@ -82,6 +83,8 @@ static cb_status one_sweep(curving *c, int t, int sweep, cb_error *err)
 {
     cb__work work = sweep_work(c, "sweep", c->threads[t]);
     int order[SIZES_MAX];
+    for (int i = 0; i < c->ntwins; i++)
+        work.twins[work.ntwins++] = c->twins[i];
     shuffle(order, c->nsizes, c->request->seed + (uint64_t)t, sweep);
     for (int i = 0; i < c->nsizes; i++)
         work.sweep_bytes[work.nsweep++] = c->sizes[order[i]];
@@ -209,10 +212,9 @@ cb_status cb__curve_measure(const cb__curve_request *request, cb__curve *out, cb
     c.request = request;
     c.out = out;
     uint64_t start = cb__clock_ns();
-    char candidates[CB__TWINS_MAX][96];
-    if (cb__twin_candidates(request->suite, "twin_read", request->isa, candidates) < 1)
+    c.ntwins = cb__twin_candidates(request->suite, "twin_read", request->isa, c.twins);
+    if (c.ntwins < 1)
         return cb_error_set(err, CB_INTERNAL, "no reading twin runs on this machine");
-    snprintf(out->twin, sizeof out->twin, "%s", candidates[0]);
     cb_status status = describe(&c, err);
     if (status != CB_OK)
         return status;

@@ -20,7 +20,6 @@ typedef struct cb__curve {
     cb__curve_point points[CB__CURVE_POINTS_MAX]; /* by threads, then by bytes */
     int n;
     int sweeps;                 /* completed, of each thread count */
-    char twin[96];              /* the reading twin that was used */
     double clock_hz;            /* of one core, best seen; 0: unknown */
     double port_bound_gb_per_s; /* of one core: load ports x width x that clock; 0: unknown */
     cb__interval ceiling;       /* all threads, the largest set */

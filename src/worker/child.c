@@ -243,7 +243,7 @@ static cb_status run_proof(serving *s, cb__bench *bench, cb__round_answer *answe
     cb_status status = cb__bench_proof(bench, s->work->proof_pairs, &answer->proof, err);
     answer->asymptote = (cb__asymptote){(double)NAN, (double)NAN};
     if (status == CB_OK && *s->plan.twin_kernel)
-        status = cb__bench_asymptote(bench, 3, &answer->asymptote, err);
+        status = cb__bench_asymptote(bench, 1, &answer->asymptote, err);
     answer->has_proof = status == CB_OK;
     /* The modes have said already that launches fail. */
     if (status == CB_WRONG) {
@@ -322,8 +322,16 @@ static cb_status do_sweep(serving *s, cb__buf *line, cb_error *err)
     if (!answer.gb_per_s || !answer.folded)
         return cb_error_set(err, CB_NO_MEMORY, "worker: no memory for %zu sizes", n);
     cb_status status = open_suite(s, err);
-    cb__sweep sweep = {&s->suite, s->work->variant,           s->isa,       s->work->sweep_bytes,
-                       (int)n,    (double)s->work->passes_ns, s->work->seed};
+    cb__sweep sweep = {.suite = &s->suite,
+                       .twins = s->work->twins,
+                       .ntwins = s->work->ntwins,
+                       .isa = s->isa,
+                       .bytes = s->work->sweep_bytes,
+                       .n = s->work->nsweep,
+                       .reading_ns = s->work->passes_ns,
+                       .seed = s->work->seed};
+    if (status == CB_OK && sweep.ntwins == 0)
+        status = cb_error_set(err, CB_USAGE, "request: a sweep without twins");
     if (status == CB_OK)
         status =
             cb__sweep_run(s->target, &sweep, answer.gb_per_s, answer.folded, say_progress, s, err);

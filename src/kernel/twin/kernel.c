@@ -69,7 +69,7 @@ static uint64_t read_bytes(const cb_problem *problem, int operand)
 
 static void read_cost(const cb_problem *problem, cb_cost *cost)
 {
-    *cost = (cb_cost){set_bytes(problem) * passes(problem), sizeof(uint32_t), 0};
+    *cost = (cb_cost){set_bytes(problem), sizeof(uint32_t), 0};
 }
 
 static void read_fill(const cb_problem *problem, uint64_t seed, int operand, uint64_t set,
@@ -104,7 +104,7 @@ static uint64_t write_bytes(const cb_problem *problem, int operand)
 
 static void write_cost(const cb_problem *problem, cb_cost *cost)
 {
-    *cost = (cb_cost){CB__LINE, set_bytes(problem) * passes(problem), 0};
+    *cost = (cb_cost){CB__LINE, set_bytes(problem), 0};
 }
 
 static void write_fill(const cb_problem *problem, uint64_t seed, int operand, uint64_t set,
@@ -140,7 +140,7 @@ static uint64_t copy_bytes(const cb_problem *problem, int operand)
 
 static void copy_cost(const cb_problem *problem, cb_cost *cost)
 {
-    uint64_t moved = set_bytes(problem) * passes(problem);
+    uint64_t moved = set_bytes(problem);
     *cost = (cb_cost){moved, moved, 0};
 }
 
