@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "measure/poison.h"
 #include "worker/work.h"
 
 static void begin(cb__json_writer *w, cb__buf *line, const char *type)
@@ -46,27 +47,81 @@ static void put_hex(cb__json_writer *w, const char *key, uint64_t value)
     put_text(w, key, text);
 }
 
+/* Sums over rounds and multiples of these do not overflow. */
+#define BYTES_MAX (INT64_C(1) << 50)
+#define TIME_MAX_NS (INT64_C(1) << 50)
+
+/* err may be NULL; the readers need one that is not. */
+static cb_status give(cb_error *err, const cb_error *own)
+{
+    return own->status == CB_OK ? CB_OK : cb_error_set(err, own->status, "%s", own->message);
+}
+
 static cb_status garbage(cb_error *err, const char *what)
 {
     return cb_error_set(err, CB_GARBAGE, "the worker's answer is not one: %s", what);
 }
 
-static double real(const cb__json *json, const char *key)
+/* The answer may be a stranger's: each member is looked at before it is believed. The first fault
+ * stays in err, so that a reader asks once at its end. */
+
+static bool is_null(const cb__json *v)
 {
-    return cb__json_real(cb__json_get(json, key), (double)NAN);
+    return v && !cb__json_is_object(v) && !cb__json_is_array(v) && !cb__json_is_string(v) &&
+           !cb__json_is_number(v) && cb__json_truth(v, true) && !cb__json_truth(v, false);
 }
 
-static int64_t integer(const cb__json *json, const char *key, int64_t otherwise)
+/* Of a member or of an element; null is NaN. */
+static double real_of(const cb__json *v, const char *key, bool may_be_null, cb_error *err)
 {
-    return cb__json_i64(cb__json_get(json, key), otherwise);
+    double value = cb__json_real(v, (double)NAN);
+    bool good = is_null(v) ? may_be_null : isfinite(value) && value >= 0;
+    if (!good)
+        garbage(err, key);
+    return value;
 }
 
-static cb_status hex(const cb__json *json, const char *key, uint64_t *value, cb_error *err)
+static double real(const cb__json *json, const char *key, cb_error *err)
 {
-    const char *text = cb__json_text(cb__json_get(json, key), "");
-    char *rest = NULL;
-    *value = strtoull(text, &rest, 16);
-    return *text && !*rest ? CB_OK : garbage(err, key);
+    return real_of(cb__json_get(json, key), key, true, err);
+}
+
+static int64_t int_of(const cb__json *v, const char *key, int64_t min, int64_t max, cb_error *err)
+{
+    int64_t value = cb__json_i64(v, min);
+    if (value != cb__json_i64(v, max) || value < min || value > max)
+        garbage(err, key);
+    return value;
+}
+
+static int64_t integer(const cb__json *json, const char *key, int64_t min, int64_t max,
+                       cb_error *err)
+{
+    return int_of(cb__json_get(json, key), key, min, max, err);
+}
+
+static const cb__json *array(const cb__json *json, const char *key, size_t n, cb_error *err)
+{
+    const cb__json *v = cb__json_get(json, key);
+    if (!cb__json_is_array(v) || cb__json_size(v) != n)
+        garbage(err, key);
+    return v;
+}
+
+static void text(const cb__json *json, const char *key, char *out, size_t size, cb_error *err)
+{
+    const cb__json *v = cb__json_get(json, key);
+    if (!cb__json_is_string(v))
+        garbage(err, key);
+    snprintf(out, size, "%s", cb__json_text(v, ""));
+}
+
+static uint64_t hex(const cb__json *json, const char *key, cb_error *err)
+{
+    const char *digits = cb__json_text(cb__json_get(json, key), "");
+    if (strlen(digits) != 16 || strspn(digits, "0123456789abcdef") != 16)
+        garbage(err, key);
+    return strtoull(digits, NULL, 16);
 }
 
 /* ---- describe ---- */
@@ -91,23 +146,21 @@ void cb__describe_answer_write(const cb__device_info *info, cb__buf *line)
 
 cb_status cb__describe_answer_read(const cb__json *json, cb__device_info *info, cb_error *err)
 {
+    cb_error own = CB_ERROR_INIT;
     *info = (cb__device_info){0};
-    snprintf(info->name, sizeof info->name, "%s", cb__json_text(cb__json_get(json, "name"), ""));
-    snprintf(info->identity, sizeof info->identity, "%s",
-             cb__json_text(cb__json_get(json, "identity"), ""));
-    snprintf(info->clock, sizeof info->clock, "%s", cb__json_text(cb__json_get(json, "clock"), ""));
-    int64_t threads = integer(json, "threads", 0), llc = integer(json, "llc_bytes", -1);
-    int64_t memory = integer(json, "memory_bytes", -1);
-    if (threads < 1 || threads > 65536 || llc < 0 || memory < 0)
-        return garbage(err, "the device's threads, caches or memory");
-    info->threads = (int)threads;
-    info->llc_bytes = (uint64_t)llc;
-    info->memory_bytes = (uint64_t)memory;
-    info->peak_bytes_per_s = fmax(real(json, "peak_bytes_per_s"), 0);
-    info->peak_bytes_per_cycle = fmax(real(json, "peak_bytes_per_cycle"), 0);
-    info->peak_dram_bytes_per_s = fmax(real(json, "peak_dram_bytes_per_s"), 0);
-    info->has_counters = cb__json_truth(cb__json_get(json, "has_counters"), false);
-    return CB_OK;
+    text(json, "name", info->name, sizeof info->name, &own);
+    text(json, "identity", info->identity, sizeof info->identity, &own);
+    text(json, "clock", info->clock, sizeof info->clock, &own);
+    info->threads = (int)integer(json, "threads", 1, 65536, &own);
+    info->llc_bytes = (uint64_t)integer(json, "llc_bytes", 0, BYTES_MAX, &own);
+    info->memory_bytes = (uint64_t)integer(json, "memory_bytes", 0, INT64_MAX, &own);
+    info->peak_bytes_per_s = fmax(real(json, "peak_bytes_per_s", &own), 0);
+    info->peak_dram_bytes_per_s = fmax(real(json, "peak_dram_bytes_per_s", &own), 0);
+    const cb__json *counters = cb__json_get(json, "has_counters");
+    info->has_counters = cb__json_truth(counters, false);
+    if (info->has_counters != cb__json_truth(counters, true))
+        garbage(&own, "has_counters");
+    return give(err, &own);
 }
 
 /* ---- fill ---- */
@@ -131,18 +184,23 @@ void cb__fill_answer_write(const cb__fill_answer *a, cb__buf *line)
 cb_status cb__fill_answer_read(const cb__json *json, cb__arena *arena, cb__fill_answer *a,
                                cb_error *err)
 {
+    cb_error own = CB_ERROR_INIT;
     const cb__json *sums = cb__json_get(json, "checksums");
-    *a = (cb__fill_answer){0};
-    a->sampled_words = (uint64_t)integer(json, "sampled_words", 0);
-    a->distinct_words = (uint64_t)integer(json, "distinct_words", 0);
-    a->prepare_ns = real(json, "prepare_ns");
-    a->sets = (int)cb__json_size(sums);
+    *a = (cb__fill_answer){.sets = (int)cb__json_size(sums)};
+    a->sampled_words = (uint64_t)integer(json, "sampled_words", 0, BYTES_MAX, &own);
+    a->distinct_words =
+        (uint64_t)integer(json, "distinct_words", 0, (int64_t)a->sampled_words, &own);
+    a->prepare_ns = real(json, "prepare_ns", &own);
+    a->digest = hex(json, "digest", &own);
+    if (!cb__json_is_array(sums))
+        garbage(&own, "checksums");
     a->checksums = cb__arena_array(arena, cb__json_size(sums) + 1, sizeof *a->checksums);
     if (!a->checksums)
         return cb_error_set(err, CB_NO_MEMORY, "fill: no memory");
     for (int i = 0; i < a->sets; i++)
-        a->checksums[i] = (uint32_t)cb__json_i64(cb__json_at(sums, (size_t)i), 0);
-    return hex(json, "digest", &a->digest, err);
+        a->checksums[i] =
+            (uint32_t)int_of(cb__json_at(sums, (size_t)i), "checksums", 0, UINT32_MAX, &own);
+    return give(err, &own);
 }
 
 /* ---- pick ---- */
@@ -163,17 +221,17 @@ void cb__pick_answer_write(const cb__pick_answer *a, cb__buf *line)
 
 cb_status cb__pick_answer_read(const cb__json *json, cb__pick_answer *a, cb_error *err)
 {
+    cb_error own = CB_ERROR_INIT;
+    const cb__json *best = array(json, "best", 2, &own);
+    const cb__json *kernel = array(json, "kernel_ns", 2, &own);
+    const cb__json *twin = array(json, "twin_ns", 2, &own);
     *a = (cb__pick_answer){0};
     for (size_t i = 0; i < 2; i++) {
-        int64_t best = cb__json_i64(cb__json_at(cb__json_get(json, "best"), i), -1);
-        if (best < 0 || best >= CB__TWINS_MAX)
-            return garbage(err, "best");
-        a->best[i] = (int)best;
-        a->kernel_ns[i] =
-            cb__json_real(cb__json_at(cb__json_get(json, "kernel_ns"), i), (double)NAN);
-        a->twin_ns[i] = cb__json_real(cb__json_at(cb__json_get(json, "twin_ns"), i), (double)NAN);
+        a->best[i] = (int)int_of(cb__json_at(best, i), "best", 0, CB__TWINS_MAX - 1, &own);
+        a->kernel_ns[i] = real_of(cb__json_at(kernel, i), "kernel_ns", true, &own);
+        a->twin_ns[i] = real_of(cb__json_at(twin, i), "twin_ns", true, &own);
     }
-    return CB_OK;
+    return give(err, &own);
 }
 
 /* ---- round ---- */
@@ -234,111 +292,117 @@ void cb__round_answer_write(const cb__round_answer *a, cb__buf *line)
     end(&w, line);
 }
 
-static double *numbers(const cb__json *array, int n, cb__arena *arena)
+static double *numbers(const cb__json *json, const char *key, int n, bool may_be_null,
+                       cb__arena *arena, cb_error *err)
 {
+    const cb__json *from = array(json, key, (size_t)n, err);
     double *values = cb__arena_array(arena, (size_t)n + 1, sizeof *values);
     for (int i = 0; i < n && values; i++)
-        values[i] = cb__json_real(cb__json_at(array, (size_t)i), (double)NAN);
+        values[i] = real_of(cb__json_at(from, (size_t)i), key, may_be_null, err);
     return values;
 }
 
 static cb_status read_blocks(const cb__json *json, int blocks, cb__arena *arena, cb__blocks *out,
                              cb_error *err)
 {
-    const cb__json *kernel = cb__json_get(json, "kernel_ns");
-    const cb__json *order = cb__json_get(json, "order");
-    out->n = (int)cb__json_size(kernel);
+    out->n = (int)cb__json_size(cb__json_get(json, "kernel_ns"));
     if (out->n != blocks && out->n != 0)
         return garbage(err, "the number of blocks");
-    out->kernel_ns = numbers(kernel, out->n, arena);
-    out->twin_ns = numbers(cb__json_get(json, "twin_ns"), out->n, arena);
-    out->host_ns = numbers(cb__json_get(json, "host_ns"), out->n, arena);
+    const cb__json *order = array(json, "order", (size_t)out->n, err);
+    out->kernel_ns = numbers(json, "kernel_ns", out->n, false, arena, err);
+    out->twin_ns = numbers(json, "twin_ns", out->n, true, arena, err);
+    out->host_ns = numbers(json, "host_ns", out->n, true, arena, err);
     out->order = cb__arena_array(arena, (size_t)out->n + 1, sizeof *out->order);
     if (!out->kernel_ns || !out->twin_ns || !out->host_ns || !out->order)
         return cb_error_set(err, CB_NO_MEMORY, "round: no memory");
     for (int i = 0; i < out->n; i++) {
-        out->order[i] = cb__json_i64(cb__json_at(order, (size_t)i), 0);
-        if (!(out->kernel_ns[i] > 0) || !isfinite(out->kernel_ns[i]))
+        out->order[i] = int_of(cb__json_at(order, (size_t)i), "order", 0, 1, err);
+        if (!(out->kernel_ns[i] > 0) || out->twin_ns[i] == 0)
             return garbage(err, "a time that is not positive");
     }
-    out->repeats = (int)integer(json, "repeats", 0);
-    out->readings = (int)integer(json, "readings", 0);
-    return CB_OK;
+    out->repeats = (int)integer(json, "repeats", 0, INT32_MAX, err);
+    out->readings = (int)integer(json, "readings", 0, INT32_MAX, err);
+    return err->status;
 }
 
 static cb_status read_entries(const cb__json *json, const cb__work *work, const cb__plan *plan,
                               cb__arena *arena, cb__mode_answer *m, cb_error *err)
 {
+    if (!cb__json_is_array(json) || plan->slot_bytes > work->exchange_bytes)
+        return garbage(err, "entries");
     m->nentries = (int)cb__json_size(json);
     m->entries = cb__arena_array(arena, (size_t)m->nentries + 1, sizeof *m->entries);
     if (!m->entries)
         return cb_error_set(err, CB_NO_MEMORY, "round: no memory");
+    const int64_t max[] = {CB__PHASES - 1, plan->slots - 1, plan->sets - 1,
+                           (int64_t)(work->exchange_bytes - plan->slot_bytes)};
     for (int i = 0; i < m->nentries; i++) {
         const cb__json *e = cb__json_at(json, (size_t)i);
         int64_t v[4];
         for (size_t j = 0; j < 4; j++)
-            v[j] = cb__json_i64(cb__json_at(e, j), -1);
-        if (v[0] < 0 || v[0] > 2 || v[1] < 0 || v[1] >= plan->slots || v[2] < 0 ||
-            v[2] >= plan->sets || v[3] < 0 ||
-            (uint64_t)v[3] + plan->slot_bytes > work->exchange_bytes)
-            return garbage(err, "an output outside the exchange");
+            v[j] = int_of(cb__json_at(e, j), "an output outside the exchange", 0, max[j], err);
         m->entries[i] = (cb__entry){(int)v[0], (int)v[1], (int)v[2], (uint64_t)v[3]};
     }
-    return CB_OK;
+    return err->status;
 }
 
 static cb_status read_mode(const cb__json *json, const cb__work *work, const cb__plan *plan,
                            int blocks, cb__arena *arena, cb__mode_answer *m, cb_error *err)
 {
     *m = (cb__mode_answer){0};
+    const cb__json *launch = cb__json_get(json, "launch");
     cb_status status = read_blocks(json, blocks, arena, &m->blocks, err);
     if (status == CB_OK)
         status = read_entries(cb__json_get(json, "entries"), work, plan, arena, m, err);
-    const char *launch = cb__json_text(cb__json_get(json, "launch"), NULL);
-    if (launch)
-        cb_error_set(&m->launch, CB_WRONG, "%s", launch);
-    m->floor_ns = real(json, "floor_ns");
-    m->twin_set = (int)integer(json, "twin_set", -1);
-    m->twin_sum = (uint32_t)integer(json, "twin_sum", 0);
-    if (status == CB_OK && m->twin_set >= plan->sets)
-        return garbage(err, "twin_set");
-    if (status == CB_OK && !launch && m->blocks.n != blocks)
+    if (status != CB_OK)
+        return status;
+    if (cb__json_is_string(launch))
+        cb_error_set(&m->launch, CB_WRONG, "%s", cb__json_text(launch, ""));
+    else if (!is_null(launch))
+        return garbage(err, "launch");
+    m->floor_ns = real(json, "floor_ns", err);
+    m->twin_set = (int)integer(json, "twin_set", -1, plan->sets - 1, err);
+    m->twin_sum = (uint32_t)integer(json, "twin_sum", 0, UINT32_MAX, err);
+    if (is_null(launch) && m->blocks.n != blocks)
         return garbage(err, "no blocks, and no failed launch either");
-    return status;
+    return err->status;
+}
+
+static void read_proof(const cb__json *json, int pairs, cb__round_answer *a, cb_error *err)
+{
+    double v[6];
+    array(json, "proof", 6, err);
+    for (size_t i = 0; i < 6; i++)
+        v[i] = real_of(cb__json_at(cb__json_get(json, "proof"), i), "proof", true, err);
+    a->has_proof = true;
+    a->proof = (cb__proof){v[0], v[1], v[2], v[3], pairs};
+    a->asymptote = (cb__asymptote){v[4], v[5]};
 }
 
 cb_status cb__round_answer_read(const cb__json *json, const cb__work *work, const cb__plan *plan,
                                 cb__arena *arena, cb__round_answer *a, cb_error *err)
 {
+    cb_error own = CB_ERROR_INIT;
     *a = (cb__round_answer){0};
-    const cb__json *modes = cb__json_get(json, "modes");
-    const cb__json *proof = cb__json_get(json, "proof");
-    if (cb__json_size(modes) != (size_t)work->nmodes)
-        return garbage(err, "the number of modes");
-    cb_status status = hex(json, "digest", &a->digest, err);
-    for (int i = 0; i < work->nmodes && status == CB_OK; i++)
-        status = read_mode(cb__json_at(modes, (size_t)i), work, plan, work->modes[i].blocks, arena,
-                           &a->modes[i], err);
+    const cb__json *modes = array(json, "modes", (size_t)work->nmodes, &own);
+    for (int i = 0; i < work->nmodes && own.status == CB_OK; i++)
+        read_mode(cb__json_at(modes, (size_t)i), work, plan, work->modes[i].blocks, arena,
+                  &a->modes[i], &own);
     a->nmodes = work->nmodes;
-    a->has_proof = cb__json_size(proof) == 6;
-    if (a->has_proof) {
-        double v[6];
-        for (size_t i = 0; i < 6; i++)
-            v[i] = cb__json_real(cb__json_at(proof, i), (double)NAN);
-        a->proof = (cb__proof){v[0], v[1], v[2], v[3], work->proof_pairs};
-        a->asymptote = (cb__asymptote){v[4], v[5]};
-    }
-    int64_t resident = integer(json, "resident_bytes", -1);
+    if (cb__json_get(json, "proof"))
+        read_proof(json, work->proof_pairs, a, &own);
+    a->digest = hex(json, "digest", &own);
+    int64_t resident = integer(json, "resident_bytes", -1, INT64_MAX, &own);
     a->pages.known = resident >= 0;
     a->pages.resident_bytes = resident > 0 ? (size_t)resident : 0;
-    a->pages.huge_bytes = (size_t)integer(json, "huge_bytes", 0);
-    a->clock_hz = real(json, "clock_hz");
-    a->measured_ns = (uint64_t)integer(json, "measured_ns", 0);
-    a->elapsed_ns = (uint64_t)integer(json, "elapsed_ns", 0);
-    a->steal_s = real(json, "steal_s");
-    a->wall_s = real(json, "wall_s");
-    a->involuntary = integer(json, "involuntary", 0);
-    return status;
+    a->pages.huge_bytes = (size_t)integer(json, "huge_bytes", 0, INT64_MAX, &own);
+    a->clock_hz = real(json, "clock_hz", &own);
+    a->measured_ns = (uint64_t)integer(json, "measured_ns", 0, TIME_MAX_NS, &own);
+    a->elapsed_ns = (uint64_t)integer(json, "elapsed_ns", 0, TIME_MAX_NS, &own);
+    a->steal_s = real(json, "steal_s", &own);
+    a->wall_s = real(json, "wall_s", &own);
+    a->involuntary = integer(json, "involuntary", 0, BYTES_MAX, &own);
+    return give(err, &own);
 }
 
 /* ---- sweep ---- */
@@ -358,14 +422,12 @@ void cb__sweep_answer_write(const cb__sweep_answer *a, cb__buf *line)
 cb_status cb__sweep_answer_read(const cb__json *json, int n, cb__arena *arena, cb__sweep_answer *a,
                                 cb_error *err)
 {
-    const cb__json *gb = cb__json_get(json, "gb_per_s");
-    if (cb__json_size(gb) != (size_t)n)
-        return garbage(err, "the number of sizes");
+    cb_error own = CB_ERROR_INIT;
     a->n = n;
-    a->gb_per_s = numbers(gb, n, arena);
-    a->folded = numbers(cb__json_get(json, "folded"), n, arena);
-    a->clock_hz = real(json, "clock_hz");
+    a->gb_per_s = numbers(json, "gb_per_s", n, true, arena, &own);
+    a->folded = numbers(json, "folded", n, true, arena, &own);
+    a->clock_hz = real(json, "clock_hz", &own);
     if (!a->gb_per_s || !a->folded)
         return cb_error_set(err, CB_NO_MEMORY, "sweep: no memory");
-    return CB_OK;
+    return give(err, &own);
 }

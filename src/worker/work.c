@@ -99,6 +99,15 @@ static cb_status read_mode(const cb__json *json, cb__mode *mode, cb_error *err)
     return CB_OK;
 }
 
+static bool text_or_null(const cb__json *json, const char *key)
+{
+    const cb__json *v = cb__json_get(json, key);
+    return !cb__json_is_number(v) && !cb__json_is_object(v) && !cb__json_is_array(v) &&
+                   cb__json_truth(v, true) != cb__json_truth(v, false)
+               ? true
+               : cb__json_is_string(v);
+}
+
 cb_status cb__work_read(const cb__json *json, cb__work *work, cb_error *err)
 {
     memset(work, 0, sizeof *work);
@@ -109,6 +118,9 @@ cb_status cb__work_read(const cb__json *json, cb__work *work, cb_error *err)
         status = read_numbers(json, work, err);
     if (status != CB_OK)
         return status;
+    if (!text_or_null(json, "module") || !text_or_null(json, "variant") ||
+        !text_or_null(json, "shape"))
+        return cb_error_set(err, CB_USAGE, "request: module, variant or shape is not a text");
     work->module = cb__json_text(cb__json_get(json, "module"), NULL);
     work->variant = cb__json_text(cb__json_get(json, "variant"), NULL);
     work->shape = cb__json_text(cb__json_get(json, "shape"), NULL);
@@ -123,7 +135,14 @@ cb_status cb__work_read(const cb__json *json, cb__work *work, cb_error *err)
         work->twins[work->ntwins++] = cb__json_text(cb__json_at(twins, i), "");
     for (size_t i = 0; i < cb__json_size(modes) && status == CB_OK; i++)
         status = read_mode(cb__json_at(modes, i), &work->modes[work->nmodes++], err);
-    for (size_t i = 0; i < cb__json_size(sweep); i++)
-        work->sweep_bytes[work->nsweep++] = cb__json_i64(cb__json_at(sweep, i), 0);
+    for (int i = 0; i < work->ntwins && status == CB_OK; i++)
+        if (!*work->twins[i])
+            status = cb_error_set(err, CB_USAGE, "request: a twin is not a variant");
+    for (size_t i = 0; i < cb__json_size(sweep) && status == CB_OK; i++) {
+        int64_t bytes = cb__json_i64(cb__json_at(sweep, i), 0);
+        work->sweep_bytes[work->nsweep++] = bytes;
+        if (bytes < 1)
+            status = cb_error_set(err, CB_USAGE, "request: a size that is not positive");
+    }
     return status;
 }
