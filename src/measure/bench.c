@@ -277,10 +277,8 @@ cb__pages cb__bench_pages(const cb__bench *bench)
     return bench->pages;
 }
 
-uint64_t cb__bench_digest(cb__bench *bench, cb_error *err)
+cb_status cb__bench_digest(cb__bench *bench, uint64_t *digest, cb_error *err)
 {
-    uint64_t digest = 0;
-    bench->target.ops->digest(bench->target.device, bench->ring, bench->plan->file_bytes, &digest,
-                              err);
-    return digest;
+    return bench->target.ops->digest(bench->target.device, bench->ring, bench->plan->file_bytes,
+                                     digest, err);
 }

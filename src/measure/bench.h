@@ -26,8 +26,8 @@ cb_status cb__bench_open(cb__target target, const cb__bench_request *request, cb
                          cb_error *err);
 void cb__bench_close(cb__bench *bench);
 cb__pages cb__bench_pages(const cb__bench *bench);
-uint64_t cb__bench_digest(cb__bench *bench,
-                          cb_error *err); /* of the whole ring file; call after the last launch */
+/* Of the whole ring file; after the last launch. */
+cb_status cb__bench_digest(cb__bench *bench, uint64_t *digest, cb_error *err);
 
 /* A slot as handed over for verification: where it lies in the exchange, and what it was. */
 typedef struct cb__entry {

@@ -12,6 +12,7 @@ enum {
     POISONED_MAX = 256 << 20, /* bytes of slots that are poisoned before timing */
     WARM_UP_NS = 2000000,
     WARM_UP_LAUNCHES = 8,
+    WARM_UP_MOST = 4096,
     FLOOR_READINGS = 41
 };
 
@@ -91,21 +92,40 @@ cb_status cb__bench_verify(cb__bench *bench, cb__cache_state state, cb__submit s
 
 /* ---- blocks ---- */
 
-static cb_status warm_up(cb__bench *bench, const cb__arm *arm, cb__cache_state state, cb_error *err)
+/* Until clocks and slot times are flat, in rotation from *cursor on. */
+static cb_status warm_up(cb__bench *bench, const cb__arm *arm, int *cursor, cb_error *err)
 {
     const cb__backend *ops = bench->target.ops;
-    int launches = state == CB__COLD ? arm->n : WARM_UP_LAUNCHES;
     uint64_t start = ops->now_ns(bench->target.device);
     cb_status status = CB_OK;
-    for (int i = 0; status == CB_OK; i++) {
-        bool enough = state == CB__COLD ||
-                      ops->now_ns(bench->target.device) - start >= WARM_UP_NS || i >= 4096;
-        if (i >= launches && enough)
+    for (int i = 0; i < WARM_UP_MOST && status == CB_OK; i++) {
+        if (i >= WARM_UP_LAUNCHES && ops->now_ns(bench->target.device) - start >= WARM_UP_NS)
             break;
-        ops->launch(bench->target.device, &arm->launches[i % arm->n]);
+        ops->launch(bench->target.device, &arm->launches[*cursor]);
         status = ops->sync(bench->target.device, err);
+        *cursor = *cursor + 1 < arm->n ? *cursor + 1 : 0;
     }
     return status;
+}
+
+/* A place in the rotation that is as far from what was touched last as the ring allows: the
+ * verified launches were on the first batch, and are met again only when the rest has gone by.
+ * Returns a set; both arms are warmed up from there. */
+static cb_status enter_rotation(cb__bench *bench, cb__cache_state state, int *set, cb_error *err)
+{
+    const cb__arm *arm = &bench->kernel.arms[state];
+    int after = arm->n > arm->batch_launches ? arm->batch_launches : 0;
+    *set = after + (int)(cb__bench_draw(bench) % (unsigned)((arm->n - after + 1) / 2));
+    cb_status status = warm_up(bench, arm, set, err);
+    if (status == CB_OK && bench->has_twin)
+        status = warm_up(bench, &bench->twin[state].arms[state], set, err);
+    return status;
+}
+
+/* The first batch that begins at `set` or after it. */
+static int next_batch(const cb__arm *arm, int set)
+{
+    return (set + arm->batch_launches - 1) / arm->batch_launches % arm->nbatches;
 }
 
 static void mark_visited(cb__bench *bench, const cb__arm *arm, cb__slot_shape shape, int start)
@@ -182,15 +202,13 @@ cb_status cb__bench_blocks(cb__bench *bench, cb__cache_state state, cb__submit s
     cb_status status = CB_OK;
     for (int i = 0; i < poisoned && status == CB_OK; i++)
         status = poison(bench, i, 2, err);
-    if (status == CB_OK)
-        status = warm_up(bench, arm, state, err);
-    if (status == CB_OK && bench->has_twin)
-        status = warm_up(bench, &bench->twin[state].arms[state], state, err);
     double ns[2], host;
+    int set = 0;
+    if (status == CB_OK)
+        status = enter_rotation(bench, state, &set, err);
+    /* From here on the rotation is never left, or a set could be met again too soon. */
+    bench->cursor = submit == CB__SOLO ? set : next_batch(arm, set);
     cb__slot_shape shape = {submit, 1, 1};
-    /* Drawn once: from here on the rotation is never left, or a set could be met again too soon. */
-    int places = submit == CB__SOLO ? arm->n : arm->nbatches;
-    bench->cursor = (int)(cb__bench_draw(bench) % (unsigned)places);
     if (status == CB_OK) /* the lead-in block, which also says how long a launch takes */
         status = one_block(bench, state, shape, false, ns, &host, err);
     if (status != CB_OK)
@@ -358,6 +376,7 @@ cb_status cb__bench_pick_twin(cb__target target, const cb__bench_request *reques
     cb__side sides[CANDIDATES_MAX] = {0};
     double ns[CANDIDATES_MAX][PICK_ROUNDS_MAX];
     cb__bench *bench = NULL;
+    int set = 0;
     cb__bench_request own = *request;
     own.twin_variants[0] = own.twin_variants[1] = NULL;
     n = n < CANDIDATES_MAX ? n : CANDIDATES_MAX;
@@ -366,7 +385,9 @@ cb_status cb__bench_pick_twin(cb__target target, const cb__bench_request *reques
     for (int i = 0; i < n && status == CB_OK; i++)
         status = cb__bench_twin_side(bench, candidates[i], &sides[i], err);
     if (status == CB_OK)
-        status = warm_up(bench, &bench->kernel.arms[state], state, err);
+        status = warm_up(bench, &bench->kernel.arms[state], &set, err);
+    if (status == CB_OK)
+        bench->cursor = next_batch(&bench->kernel.arms[state], set);
     for (int round = 0; round < rounds && status == CB_OK; round++)
         status = pick_round(bench, sides, n, state, ns, round, err);
     *best = 0;

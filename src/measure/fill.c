@@ -178,15 +178,23 @@ static void sample(filling *f, cb__filled *out)
         out->distinct_words += i == 0 || words[i] != words[i - 1];
 }
 
-static void checksum(const filling *f, uint32_t *sums)
+typedef struct summing {
+    const filling *f;
+    uint32_t *sums;
+} summing;
+
+static void checksum_share(void *arg, int worker, int workers)
 {
-    for (int set = 0; set < f->plan->sets; set++) {
-        const unsigned char *at = f->base + (uint64_t)set * f->plan->set_bytes;
-        for (uint64_t i = 0; i < f->plan->twin_bytes; i += 4) {
+    const summing *s = arg;
+    for (int set = worker; set < s->f->plan->sets; set += workers) {
+        const unsigned char *at = s->f->base + (uint64_t)set * s->f->plan->set_bytes;
+        uint32_t sum = 0;
+        for (uint64_t i = 0; i < s->f->plan->twin_bytes; i += 4) {
             uint32_t word;
             memcpy(&word, at + i, 4);
-            sums[set] += word;
+            sum += word;
         }
+        s->sums[set] = sum;
     }
 }
 
@@ -260,7 +268,7 @@ cb_status cb__fill(const cb__case *c, const cb__plan *plan, cb__pool *pool, uint
     }
     sample(&f, out);
     if (strcmp(plan->twin_kernel, "twin_read") == 0)
-        checksum(&f, out->checksums);
+        cb__pool_run(pool, checksum_share, &(summing){&f, out->checksums});
     digesting d = {base, plan->file_bytes, 0};
     cb__pool_run(pool, digest_share, &d);
     out->digest = d.sum;

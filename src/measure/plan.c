@@ -104,9 +104,9 @@ static void count_sets(const cb__case *c, const cb__device_info *info, bool cold
      * blocks. */
     uint64_t batch = (UINT64_C(4) << 20) / plan->touched_bytes + 1;
     plan->batch = batch < 2 ? 2 : batch > CB__BATCH_MAX ? CB__BATCH_MAX : (int)batch;
-    /* Half as much again as needed: of a rotation through 4x a cache that does not evict the oldest
-     * first, 2 % are still there when their turn comes again (exp(-4)); of 6x, 0.2 %. */
-    uint64_t ring = plan->needed_bytes / 2 * 3;
+    /* A quarter more than needed: of a rotation through 4x a cache that does not evict the oldest
+     * first, 2 % are still there when their turn comes again (exp(-4)); of 5x, 0.7 %. */
+    uint64_t ring = plan->needed_bytes / 4 * 5;
     uint64_t k = (ring + plan->touched_bytes - 1) / plan->touched_bytes;
     k = align(max64(k, 2), (uint64_t)plan->batch);
     if (k > SETS_MAX) /* refused for memory: such a ring is smaller than what is needed */

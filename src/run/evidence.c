@@ -192,7 +192,7 @@ static void judge_row(cb__session *s, int row)
     e->floor_ns = over_rounds(s, row, floor_time).mid;
     e->proofs = 0;
     for (int i = 0; i < s->nrounds; i++)
-        e->proofs += s->rounds[i]->has_proof;
+        e->proofs += s->rounds[i]->has_proof && s->rounds[i]->proof.kernel_k_ns > 0;
     e->kernel_2k_over_k = over_rounds(s, row, kernel_doubling);
     e->twin_2k_over_k = over_rounds(s, row, twin_doubling);
     e->kernel_2k_gb_per_s = over_rounds(s, row, kernel_2k);
@@ -252,7 +252,7 @@ void cb__session_verify(cb__session *s, const cb__round_answer *round, uint64_t 
         verify_mode(s, m, seed, &e->findings);
         if (m->launch.status != CB_OK && e->launch.status == CB_OK)
             e->launch = m->launch;
-        if (round->digest != s->filled.digest)
+        if (round->has_digest && round->digest != s->filled.digest)
             e->inputs_changed = true;
         if (m->twin_set < 0)
             continue;

@@ -153,6 +153,17 @@ static cb_status pick(cb__session *s, cb_error *err)
 
 /* ---- rounds ---- */
 
+/* Coldness is proven once a case: when enough rounds agree, the rest of the time goes to the
+ * figures. */
+static bool cold_decided(const cb__session *s)
+{
+    for (int i = 0; i < s->out->nrows && s->nrounds >= CB__ROUNDS_MIN; i++)
+        for (int j = 0; j < s->out->rows[i].nchecks; j++)
+            if (strcmp(s->out->rows[i].checks[j].name, "cold") == 0)
+                return s->out->rows[i].checks[j].status != CB__SKIP;
+    return false;
+}
+
 static cb_status one_round(cb__session *s, cb_error *err)
 {
     cb__work work = common_work(s->request, "round");
@@ -161,7 +172,8 @@ static cb_status one_round(cb__session *s, cb_error *err)
     work.ring_fd = s->ring.fd;
     work.exchange_fd = s->exchange.fd;
     work.exchange_bytes = s->exchange.bytes;
-    work.proof_pairs = s->request->caches[CB__COLD] ? PROOF_PAIRS : 0;
+    work.proof_pairs = s->request->caches[CB__COLD] && !cold_decided(s) ? PROOF_PAIRS : 0;
+    work.digest = s->nrounds == 0;
     work.nmodes = s->nmodes;
     memcpy(work.modes, s->modes, sizeof work.modes);
     work.ntwins = *s->out->plan.twin_kernel ? 2 : 0;
@@ -227,13 +239,12 @@ static void plan_blocks(cb__session *s, double round_s)
 static bool done(const cb__session *s)
 {
     bool broken = false, decided = s->nrounds >= CB__ROUNDS_MIN;
+    if (s->request->caches[CB__COLD])
+        decided = cold_decided(s);
     for (int i = 0; i < s->out->nrows; i++) {
         const cb__run_row *row = &s->out->rows[i];
         broken = broken || row->verdict == CB__VERDICT_WRONG;
         decided = decided && cb__settled(&row->evidence);
-        for (int j = 0; j < row->nchecks; j++)
-            if (strcmp(row->checks[j].name, "cold") == 0 && row->checks[j].status == CB__SKIP)
-                decided = false;
     }
     return broken || decided;
 }
@@ -254,6 +265,24 @@ static cb_status rounds(cb__session *s, cb_error *err)
         if (s->nrounds >= CB__ROUNDS_MIN && elapsed_s(s) + round_s > s->request->budget_s)
             return CB_OK;
     }
+}
+
+/* Nothing has written into the ring since it was filled. The first round looks too, so that an edit
+ * is found before its figures are many. */
+static cb_status digest(cb__session *s, cb_error *err)
+{
+    cb__work work = common_work(s->request, "digest");
+    work.ring_fd = s->ring.fd;
+    cb__json *answer = NULL;
+    uint64_t found = 0;
+    cb_status status = cb__ask(&s->request->asker, &work, "digest", &answer, err);
+    if (status == CB_OK)
+        status = cb__digest_answer_read(answer, &found, err);
+    cb__json_free(answer);
+    for (int i = 0; i < s->out->nrows && status == CB_OK; i++)
+        if (found != s->filled.digest)
+            s->out->rows[i].evidence.inputs_changed = true;
+    return status;
 }
 
 /* What a worker did to its own case is that case's verdict. */
@@ -298,6 +327,8 @@ cb_status cb__run_measure(const cb__run_request *request, cb__arena *arena, cb__
         status = pick(s, err);
     if (status == CB_OK)
         status = rounds(s, err);
+    if (status == CB_OK)
+        status = digest(s, err);
     status = absorb(s, status, err);
     cb__session_judge(s);
     out->wall_s = (double)(cb__clock_ns() - s->start_ns) * 1e-9;

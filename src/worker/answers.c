@@ -163,6 +163,23 @@ cb_status cb__describe_answer_read(const cb__json *json, cb__device_info *info, 
     return give(err, &own);
 }
 
+/* ---- digest ---- */
+
+void cb__digest_answer_write(uint64_t digest, cb__buf *line)
+{
+    cb__json_writer w;
+    begin(&w, line, "digest");
+    put_hex(&w, "digest", digest);
+    end(&w, line);
+}
+
+cb_status cb__digest_answer_read(const cb__json *json, uint64_t *digest, cb_error *err)
+{
+    cb_error own = CB_ERROR_INIT;
+    *digest = hex(json, "digest", &own);
+    return give(err, &own);
+}
+
 /* ---- fill ---- */
 
 void cb__fill_answer_write(const cb__fill_answer *a, cb__buf *line)
@@ -280,7 +297,8 @@ void cb__round_answer_write(const cb__round_answer *a, cb__buf *line)
         cb__json_key(&w, "proof");
         cb__json_numbers(&w, proof, 6);
     }
-    put_hex(&w, "digest", a->digest);
+    if (a->has_digest)
+        put_hex(&w, "digest", a->digest);
     put_int(&w, "resident_bytes", a->pages.known ? (int64_t)a->pages.resident_bytes : -1);
     put_int(&w, "huge_bytes", (int64_t)a->pages.huge_bytes);
     put_real(&w, "clock_hz", a->clock_hz);
@@ -391,7 +409,9 @@ cb_status cb__round_answer_read(const cb__json *json, const cb__work *work, cons
     a->nmodes = work->nmodes;
     if (cb__json_get(json, "proof"))
         read_proof(json, work->proof_pairs, a, &own);
-    a->digest = hex(json, "digest", &own);
+    a->has_digest = cb__json_get(json, "digest") != NULL;
+    if (a->has_digest || work->digest)
+        a->digest = hex(json, "digest", &own);
     int64_t resident = integer(json, "resident_bytes", -1, INT64_MAX, &own);
     a->pages.known = resident >= 0;
     a->pages.resident_bytes = resident > 0 ? (size_t)resident : 0;

@@ -125,6 +125,16 @@ static cb_status make_pool(serving *s, cb__pool **pool, cb_error *err)
     return status == CB_OK ? cb__pool_new(topology.cores, threads, pool, err) : status;
 }
 
+/* Where first touch is not given huge pages: one page in each, and the kernel makes the rest of it.
+ * Before the fill there is next to nothing to copy. */
+static void ask_huge_pages(const cb__region *ring)
+{
+    volatile unsigned char *at = ring->base;
+    for (size_t i = 0; i < ring->bytes; i += (size_t)2 << 20)
+        at[i] = 0;
+    cb__region_collapse(ring);
+}
+
 static cb_status do_fill(serving *s, cb__buf *line, cb_error *err)
 {
     cb__region ring = CB__REGION_INIT, reference = CB__REGION_INIT;
@@ -142,10 +152,11 @@ static cb_status do_fill(serving *s, cb__buf *line, cb_error *err)
     if (status == CB_OK)
         status = cb__region_map(s->work->reference_fd, n * 16, &reference, err);
     if (status == CB_OK)
+        ask_huge_pages(&ring);
+    if (status == CB_OK)
         status = cb__fill(&s->c, &s->plan, pool, s->work->seed, ring.base, reference.base,
                           (double *)reference.base + n, sets, say_progress, s, &filled, err);
     if (status == CB_OK) {
-        cb__region_collapse(&ring); /* huge pages, where first touch was not given them */
         cb__fill_answer answer = {filled.digest,     filled.sampled_words, filled.distinct_words,
                                   filled.prepare_ns, filled.checksums,     s->plan.sets};
         cb__fill_answer_write(&answer, line);
@@ -238,10 +249,13 @@ static cb_status run_mode(serving *s, cb__bench *bench, const cb__mode *mode, cb
 
 static cb_status run_proof(serving *s, cb__bench *bench, cb__round_answer *answer, cb_error *err)
 {
-    if (s->work->proof_pairs == 0 || s->plan.sets < 2)
-        return CB_OK;
-    cb_status status = cb__bench_proof(bench, s->work->proof_pairs, &answer->proof, err);
+    answer->proof = (cb__proof){(double)NAN, (double)NAN, (double)NAN, (double)NAN, 0};
     answer->asymptote = (cb__asymptote){(double)NAN, (double)NAN};
+    if (s->plan.sets < 2)
+        return CB_OK;
+    cb_status status = CB_OK;
+    if (s->work->proof_pairs)
+        status = cb__bench_proof(bench, s->work->proof_pairs, &answer->proof, err);
     if (status == CB_OK && *s->plan.twin_kernel)
         status = cb__bench_asymptote(bench, 1, &answer->asymptote, err);
     answer->has_proof = status == CB_OK;
@@ -296,11 +310,34 @@ static cb_status do_round(serving *s, cb__buf *line, cb_error *err)
     answer.wall_s = (double)(cb__clock_ns() - wall) * 1e-9;
     answer.elapsed_ns = s->target.ops->now_ns(s->target.device) - start;
     answer.pages = cb__bench_pages(bench);
-    answer.digest = cb__bench_digest(bench, err);
-    cb__round_answer_write(&answer, line);
+    answer.has_digest = s->work->digest;
+    if (answer.has_digest)
+        status = cb__bench_digest(bench, &answer.digest, err);
+    if (status == CB_OK)
+        cb__round_answer_write(&answer, line);
 out:
     cb__bench_close(bench);
     cb__region_fini(&memory);
+    return status;
+}
+
+/* ---- digest ---- */
+
+/* The ring is one file for all processes: what any of them wrote into it is there at the end. */
+static cb_status do_digest(serving *s, cb__buf *line, cb_error *err)
+{
+    void *ring = NULL;
+    uint64_t digest = 0;
+    cb_status status = open_case(s, err);
+    if (status == CB_OK)
+        status = s->target.ops->map(s->target.device, s->work->ring_fd, s->plan.file_bytes, &ring,
+                                    NULL, err);
+    if (status == CB_OK)
+        status = s->target.ops->digest(s->target.device, ring, s->plan.file_bytes, &digest, err);
+    if (ring)
+        s->target.ops->unmap(s->target.device, ring);
+    if (status == CB_OK)
+        cb__digest_answer_write(digest, line);
     return status;
 }
 
@@ -347,11 +384,8 @@ static cb_status do_sweep(serving *s, cb__buf *line, cb_error *err)
 static const struct {
     const char *op;
     cb_status (*run)(serving *s, cb__buf *line, cb_error *err);
-} operations[] = {{"describe", do_describe},
-                  {"fill", do_fill},
-                  {"pick", do_pick},
-                  {"round", do_round},
-                  {"sweep", do_sweep}};
+} operations[] = {{"describe", do_describe}, {"fill", do_fill},     {"pick", do_pick},
+                  {"round", do_round},       {"digest", do_digest}, {"sweep", do_sweep}};
 
 static cb_status serve(int out, const char *text, size_t size, cb__buf *line, cb_error *err)
 {

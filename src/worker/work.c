@@ -22,6 +22,8 @@ void cb__work_write(const cb__work *work, cb__buf *line)
     }
     cb__json_key(&w, "cold");
     cb__json_bool(&w, work->cold);
+    cb__json_key(&w, "digest");
+    cb__json_bool(&w, work->digest);
     const struct {
         const char *key;
         int64_t value;
@@ -102,10 +104,9 @@ static cb_status read_mode(const cb__json *json, cb__mode *mode, cb_error *err)
 static bool text_or_null(const cb__json *json, const char *key)
 {
     const cb__json *v = cb__json_get(json, key);
-    return !cb__json_is_number(v) && !cb__json_is_object(v) && !cb__json_is_array(v) &&
-                   cb__json_truth(v, true) != cb__json_truth(v, false)
-               ? true
-               : cb__json_is_string(v);
+    bool is_bool = cb__json_truth(v, true) == cb__json_truth(v, false);
+    return cb__json_is_string(v) ||
+           (!is_bool && !cb__json_is_number(v) && !cb__json_is_object(v) && !cb__json_is_array(v));
 }
 
 cb_status cb__work_read(const cb__json *json, cb__work *work, cb_error *err)
@@ -125,6 +126,7 @@ cb_status cb__work_read(const cb__json *json, cb__work *work, cb_error *err)
     work->variant = cb__json_text(cb__json_get(json, "variant"), NULL);
     work->shape = cb__json_text(cb__json_get(json, "shape"), NULL);
     work->cold = cb__json_truth(cb__json_get(json, "cold"), false);
+    work->digest = cb__json_truth(cb__json_get(json, "digest"), false);
     const cb__json *twins = cb__json_get(json, "twins");
     const cb__json *modes = cb__json_get(json, "modes");
     const cb__json *sweep = cb__json_get(json, "sweep_bytes");

@@ -20,7 +20,7 @@ typedef struct cb__mode {
 
 /* One case for one worker. Texts are borrowed. */
 typedef struct cb__work {
-    const char *op; /* "describe", "fill", "pick", "round", "sweep" */
+    const char *op; /* "describe", "fill", "pick", "round", "digest", "sweep" */
     const char *device;
     int threads;        /* 0: the default */
     const char *module; /* file of the kernel; NULL: an embedded one */
@@ -33,6 +33,7 @@ typedef struct cb__work {
     int ntwins;
     cb__mode modes[CB__MODES_MAX];
     int nmodes;
+    bool digest;             /* round: also the digest of the ring, after the last launch */
     int proof_pairs;         /* 0: no proof, no asymptote */
     int64_t sweep_bytes[96]; /* sweep: sizes, in this order */
     int nsweep;
@@ -73,6 +74,7 @@ typedef struct cb__round_answer {
     bool has_proof;
     cb__proof proof;
     cb__asymptote asymptote;
+    bool has_digest;
     uint64_t digest;
     cb__pages pages;
     double clock_hz;      /* 0: unknown */
@@ -89,6 +91,8 @@ typedef struct cb__sweep_answer {
     double clock_hz;
 } cb__sweep_answer;
 
+void cb__digest_answer_write(uint64_t digest, cb__buf *line);
+cb_status cb__digest_answer_read(const cb__json *json, uint64_t *digest, cb_error *err);
 void cb__describe_answer_write(const cb__device_info *info, cb__buf *line);
 cb_status cb__describe_answer_read(const cb__json *json, cb__device_info *info, cb_error *err);
 void cb__fill_answer_write(const cb__fill_answer *answer, cb__buf *line);

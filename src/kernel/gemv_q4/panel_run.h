@@ -1,0 +1,174 @@
+/* panel_run.h: the loops over the layout of panel.h, for the vectors the file is compiled for. */
+#ifndef CB_GEMV_Q4_PANEL_RUN_H
+#define CB_GEMV_Q4_PANEL_RUN_H
+
+#include "vector.h"
+
+#ifndef PREFETCH_LEVEL
+#define PREFETCH_LEVEL 2
+#endif
+enum { VECTORS_MAX = 2 };
+
+/* A group's dot products with the digits of one token, as one number of units. */
+GEMV_INLINE vecf join_digits(const vec dot[DIGITS_F32], const vec offset[2], const int digits)
+{
+    if (digits == DIGITS_Q8)
+        return V(cvtepi32_ps)(dot_end(dot[0], offset[0]));
+    const vec zero = V_BITS(setzero)();
+    vec low = V(add_epi32)(dot_end(dot[0], offset[0]), V(slli_epi32)(dot_end(dot[1], zero), 8));
+    vec high = V(add_epi32)(dot_end(dot[2], offset[1]), V(slli_epi32)(dot_end(dot[3], zero), 8));
+    return V(fmadd_ps)(V(cvtepi32_ps)(high), V(set1_ps)(65536.0f), V(cvtepi32_ps)(low));
+}
+
+/* `vectors` vectors of one step, with one token. */
+GEMV_INLINE void step_all(vecf acc[VECTORS_MAX][GEMV_TOKENS_MAX], const uint8_t *w,
+                          const uint16_t *w_scale, const uint32_t *const x[GEMV_TOKENS_MAX],
+                          const int vectors, const int groups, const int tokens, const int digits)
+{
+    const vec mask = V(set1_epi8)(15);
+    vec dot[VECTORS_MAX][GEMV_TOKENS_MAX][DIGITS_F32], offset[GEMV_TOKENS_MAX][2];
+    GEMV_Q4_UNROLL
+    for (int t = 0; t < tokens; t++) {
+        GEMV_Q4_UNROLL
+        for (int i = 0; i < (digits + 1) / 2; i++)
+            offset[t][i] = repeat(x[t] + (PANEL_OFFSETS(digits) + i) * groups, groups);
+        GEMV_Q4_UNROLL
+        for (int v = 0; v < vectors; v++)
+            GEMV_Q4_UNROLL
+        for (int d = 0; d < digits; d++)
+            dot[v][t][d] = dot_begin(d % 2 == 0 ? offset[t][d / 2] : V_BITS(setzero)());
+    }
+    GEMV_Q4_UNROLL
+    for (int m = 0; m < PANEL_DOTS; m++) {
+        vec q[VECTORS_MAX];
+        GEMV_Q4_UNROLL
+        for (int v = 0; v < vectors; v++) {
+            q[v] = V_BITS(loadu)((const void *)(w + (v * 4 + m / 2) * 4 * LANES));
+            if (m % 2 == 1)
+                q[v] = V(srli_epi16)(q[v], 4);
+            q[v] = V_BITS(and)(q[v], mask);
+        }
+        GEMV_Q4_UNROLL
+        for (int t = 0; t < tokens; t++)
+            GEMV_Q4_UNROLL
+        for (int d = 0; d < digits; d++) {
+            vec digit = repeat(x[t] + (m * digits + d) * groups, groups);
+            GEMV_Q4_UNROLL
+            for (int v = 0; v < vectors; v++)
+                dot[v][t][d] = dot_add(dot[v][t][d], q[v], digit);
+        }
+    }
+    GEMV_Q4_UNROLL
+    for (int v = 0; v < vectors; v++) {
+        vecf scale = load_f16(w_scale + v * LANES);
+        GEMV_Q4_UNROLL
+        for (int t = 0; t < tokens; t++) {
+            const uint32_t *unit_words = x[t] + PANEL_UNIT(digits) * groups;
+            vecf unit = V_FLOAT(repeat(unit_words, groups));
+            acc[v][t] = V(fmadd_ps)(join_digits(dot[v][t], offset[t], digits),
+                                    V(mul_ps)(scale, unit), acc[v][t]);
+        }
+    }
+}
+
+GEMV_INLINE void store_block(const gemv_q4_work *work, int64_t tile, int64_t row,
+                             vecf acc[VECTORS_MAX][GEMV_TOKENS_MAX], const int rows,
+                             const int tokens)
+{
+    const int vectors = panel_vectors(rows), groups = panel_groups(LANES, rows);
+    for (int t = 0; t < tokens; t++) {
+        alignas(64) float sums[VECTORS_MAX * LANES];
+        for (int v = 0; v < vectors; v++)
+            V(store_ps)(sums + v * LANES, add_groups(acc[v][t], groups));
+        for (int r = 0; r < rows && row + r < work->rows; r++) {
+            float *y = work->y + (row + r) * tokens + t;
+            float sum = sums[r * groups];
+            *y = tile == 0 ? sum : *y + sum;
+        }
+    }
+}
+
+/* Fetches what lies `prefetch` bytes ahead of the next `bytes` of w, and the scales that go with
+ * it; near `left`, the bytes of w to the end of a grain, its last ones again. */
+GEMV_INLINE void prefetch(const gemv_q4_work *work, const uint8_t *w, const uint16_t *w_scale,
+                          int64_t left, const int bytes)
+{
+    int64_t ahead = work->prefetch < left - bytes ? work->prefetch : left - bytes;
+    const uint8_t *scale_bytes = (const uint8_t *)w_scale + ahead / 8;
+    GEMV_Q4_UNROLL
+    for (int i = 0; i < bytes; i += 64)
+        __builtin_prefetch(w + ahead + i, 0, PREFETCH_LEVEL);
+    GEMV_Q4_UNROLL
+    for (int i = 0; i < bytes / 8; i += 64)
+        __builtin_prefetch(scale_bytes + i, 0, PREFETCH_LEVEL);
+}
+
+GEMV_INLINE void grain_all(const gemv_q4_work *work, int64_t tile, int64_t first,
+                           uint32_t *const x[GEMV_TOKENS_MAX], const int rows, const int tokens,
+                           const int digits)
+{
+    const int vectors = panel_vectors(rows), groups = panel_groups(LANES, rows);
+    /* All that is held at once has to fit the registers. */
+    const int at_once = vectors * tokens * digits <= LANES ? vectors : 1;
+    const int64_t all = panel_all_groups(work->cols, groups);
+    const int64_t steps = panel_tile_groups(all, tile) / groups;
+    const int64_t end = gemv_q4__grain_end(work, first);
+    const int64_t at = panel_at(work->blocks, all, rows, tile, first);
+    const uint8_t *w = work->w + at * PANEL_W;
+    const uint16_t *w_scale = work->w_scale + at;
+    const uint8_t *w_end = w + (end - first) * steps * groups * rows * PANEL_W;
+    for (int64_t block = first; block < end; block++) {
+        vecf acc[VECTORS_MAX][GEMV_TOKENS_MAX];
+        const uint32_t *step_x[GEMV_TOKENS_MAX];
+        for (int t = 0; t < tokens; t++) {
+            step_x[t] = x[t];
+            for (int v = 0; v < vectors; v++)
+                acc[v][t] = V(setzero_ps)();
+        }
+        for (int64_t s = 0; s < steps; s++) {
+            prefetch(work, w, w_scale, w_end - w, groups * rows * PANEL_W);
+            GEMV_Q4_UNROLL
+            for (int v = 0; v < vectors; v += at_once)
+                step_all(acc + v, w + v * LANES * PANEL_W, w_scale + v * LANES, step_x, at_once,
+                         groups, tokens, digits);
+            w += groups * rows * PANEL_W;
+            w_scale += groups * rows;
+            for (int t = 0; t < tokens; t++)
+                step_x[t] += groups * PANEL_WORDS(digits);
+        }
+        store_block(work, tile, block * rows, acc, rows, tokens);
+    }
+}
+
+GEMV_INLINE void blocks_all(const gemv_q4_work *work, const int rows, const int tokens,
+                            const int digits)
+{
+    const int groups = panel_groups(LANES, rows);
+    const int64_t all = panel_all_groups(work->cols, groups);
+    alignas(64) uint32_t buffer[GEMV_TOKENS_MAX][PANEL_TILE * PANEL_WORDS(DIGITS_F32)];
+    uint32_t *const x[GEMV_TOKENS_MAX] = {buffer[0], buffer[1]};
+    for (int64_t tile = 0; tile * PANEL_TILE < all; tile++) {
+        for (int t = 0; t < tokens; t++)
+            fix_tile(work, t, tile * PANEL_TILE, panel_tile_groups(all, tile), x[t], groups,
+                     digits);
+        for (int64_t first = work->first; first < work->blocks; first += work->stride)
+            grain_all(work, tile, first, x, rows, tokens, digits);
+    }
+}
+
+GEMV_INLINE void blocks_f32(const gemv_q4_work *work, const int rows, const int tokens)
+{
+    blocks_all(work, rows, tokens, DIGITS_F32);
+}
+
+GEMV_INLINE void blocks_q8(const gemv_q4_work *work, const int rows, const int tokens)
+{
+    blocks_all(work, rows, tokens, DIGITS_Q8);
+}
+
+GEMV_Q4_LOOPS(blocks_f32)
+GEMV_Q4_LOOPS(blocks_q8)
+
+static gemv_q4_loops loops = {GEMV_Q4_TABLE(blocks_f32), GEMV_Q4_TABLE(blocks_q8)};
+
+#endif

@@ -1,0 +1,139 @@
+/* panel_x.h: activations in the form panel_run.h takes, written by every worker for itself.
+ *
+ * act=f32: dot products take integers, so x becomes fixed point: per group of 32, the integers
+ * x * 2^k of up to 30 bits and sign, k from the group's largest value, each as four signed digits
+ * of base 256. A value down to 2^-7 of the group's largest is exact, a smaller one is rounded at
+ * 2^-31 of the largest, which is 2^-7 of what f32 sums of the same group round. The dot products
+ * of the digits are exact; they meet in f32.
+ *
+ * A step of G groups is an array of words, each of them once a group: for each of the 8 dot
+ * products of a group its digits (act=q8: just xq), lowest first; -8 * the sum of x, which takes
+ * the offset of q off, for digits 0 and 1 (as one number) and for 2 and 3; the value of a unit,
+ * NaN where x is not finite.
+ */
+#ifndef CB_GEMV_Q4_PANEL_X_H
+#define CB_GEMV_Q4_PANEL_X_H
+
+#include <immintrin.h>
+#include <string.h>
+
+#include "panel.h"
+
+#define GEMV_INLINE static inline __attribute__((always_inline))
+
+enum { DIGITS_F32 = 4, DIGITS_Q8 = 1 };
+
+/* Words a group has in a step. */
+#define PANEL_OFFSETS(digits) (PANEL_DOTS * (digits))
+#define PANEL_UNIT(digits) (PANEL_OFFSETS(digits) + ((digits) + 1) / 2)
+#define PANEL_WORDS(digits) (PANEL_UNIT(digits) + 1)
+
+/* The two highest digits and the two lowest of one group meet here: sums of the digits 0 to 3. */
+GEMV_INLINE __m128i add_halves(__m256i v)
+{
+    return _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+}
+
+GEMV_INLINE uint32_t largest_magnitude(const __m256i x[4])
+{
+    const __m256i magnitude = _mm256_set1_epi32(0x7fffffff);
+    __m256i a = _mm256_max_epi32(_mm256_and_si256(x[0], magnitude),
+                                 _mm256_and_si256(x[1], magnitude));
+    __m256i b = _mm256_max_epi32(_mm256_and_si256(x[2], magnitude),
+                                 _mm256_and_si256(x[3], magnitude));
+    a = _mm256_max_epi32(a, b);
+    __m128i m = _mm_max_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
+    m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0x4e));
+    m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0xb1));
+    return (uint32_t)_mm_cvtsi128_si32(m);
+}
+
+/* One group to its words in order, unspread. */
+GEMV_INLINE void fix_group(const float *from, uint32_t *out)
+{
+    const __m256i order = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+    /* Adding and taking off 128 in the lower three bytes makes their digits signed, the carries
+     * included. */
+    const __m256i half = _mm256_set1_epi32(0x00808080);
+    __m256i x[4], sum = _mm256_setzero_si256();
+    GEMV_Q4_UNROLL
+    for (int i = 0; i < 4; i++)
+        x[i] = _mm256_loadu_si256((const void *)(from + 8 * i));
+    /* |x| < 2^(e - 126), so k = 30 - (e - 126); 2^k and 2^-k both have to be normal. */
+    int32_t e = (int32_t)(largest_magnitude(x) >> 23);
+    int32_t field = 127 + 156 - e < 253 ? 127 + 156 - e : 253;
+    __m256 scale = _mm256_castsi256_ps(_mm256_set1_epi32(field << 23));
+    GEMV_Q4_UNROLL
+    for (int i = 0; i < 4; i++) {
+        __m256i v = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_castsi256_ps(x[i]), scale));
+        v = _mm256_xor_si256(_mm256_add_epi32(v, half), half);
+        v = _mm256_shuffle_epi8(v, order);
+        _mm256_storeu_si256((void *)(out + 8 * i), v);
+        sum = _mm256_sub_epi16(sum, _mm256_maddubs_epi16(_mm256_set1_epi8(8), v));
+    }
+    __m128i sums = add_halves(_mm256_madd_epi16(sum, _mm256_set1_epi16(1)));
+    sums = _mm_add_epi32(sums, _mm_slli_epi32(_mm_shuffle_epi32(sums, 0xf5), 8));
+    _mm_storel_epi64((void *)(out + PANEL_OFFSETS(DIGITS_F32)), _mm_shuffle_epi32(sums, 0x08));
+    out[PANEL_UNIT(DIGITS_F32)] =
+        e == 255 ? UINT32_C(0x7fc00000) : (uint32_t)(254 - field) << 23;
+}
+
+GEMV_INLINE void take_group(const int8_t *xq, float x_scale, uint32_t *out)
+{
+    __m256i x = _mm256_loadu_si256((const void *)xq);
+    _mm256_storeu_si256((void *)out, x);
+    __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(8), x);
+    __m128i sum = add_halves(_mm256_madd_epi16(pairs, _mm256_set1_epi16(-1)));
+    sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0x4e));
+    sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0xb1));
+    out[PANEL_OFFSETS(DIGITS_Q8)] = (uint32_t)_mm_cvtsi128_si32(sum);
+    memcpy(out + PANEL_UNIT(DIGITS_Q8), &x_scale, sizeof x_scale);
+}
+
+/* Word i of group g, at in[g][i], to out[i * groups + g]. */
+GEMV_INLINE void spread_words(uint32_t in[][PANEL_WORDS(DIGITS_F32) + 1], uint32_t *out,
+                              const int groups, const int words)
+{
+    int i = 0;
+    for (; groups >= 4 && i + 4 <= words; i += 4) {
+        for (int g = 0; g < groups; g += 4) {
+            __m128i a = _mm_loadu_si128((const void *)(in[g] + i));
+            __m128i b = _mm_loadu_si128((const void *)(in[g + 1] + i));
+            __m128i c = _mm_loadu_si128((const void *)(in[g + 2] + i));
+            __m128i d = _mm_loadu_si128((const void *)(in[g + 3] + i));
+            __m128i ab = _mm_unpacklo_epi32(a, b), cd = _mm_unpacklo_epi32(c, d);
+            __m128i high_ab = _mm_unpackhi_epi32(a, b), high_cd = _mm_unpackhi_epi32(c, d);
+            uint32_t *to = out + i * groups + g;
+            _mm_storeu_si128((void *)to, _mm_unpacklo_epi64(ab, cd));
+            _mm_storeu_si128((void *)(to + groups), _mm_unpackhi_epi64(ab, cd));
+            _mm_storeu_si128((void *)(to + 2 * groups), _mm_unpacklo_epi64(high_ab, high_cd));
+            _mm_storeu_si128((void *)(to + 3 * groups), _mm_unpackhi_epi64(high_ab, high_cd));
+        }
+    }
+    for (; i < words; i++)
+        for (int g = 0; g < groups; g++)
+            out[i * groups + g] = in[g][i];
+}
+
+/* Activations of one token, `groups` groups from `first`; those past the end of x are zero. */
+GEMV_INLINE void fix_tile(const gemv_q4_work *work, int token, int64_t first, int64_t groups,
+                          uint32_t *out, const int step, const int digits)
+{
+    const int64_t row_groups = work->cols / GEMV_GROUP;
+    for (int64_t at = 0; at < groups; at += step) {
+        uint32_t words[16][PANEL_WORDS(DIGITS_F32) + 1];
+        for (int g = 0; g < step; g++) {
+            int64_t group = token * row_groups + first + at + g;
+            if (first + at + g >= row_groups)
+                memset(words[g], 0, sizeof words[g]);
+            else if (digits == DIGITS_F32)
+                fix_group(work->x + group * GEMV_GROUP, words[g]);
+            else
+                take_group(work->xq + group * GEMV_GROUP, work->x_scale[group], words[g]);
+        }
+        spread_words(words, out + at * PANEL_WORDS(digits), step, PANEL_WORDS(digits));
+    }
+}
+
+#endif
