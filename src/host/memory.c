@@ -118,7 +118,7 @@ static void populate(const cb__region *region, size_t length)
         (void)bytes[at];
 }
 
-cb_status cb__region_map(int fd, size_t bytes, cb__region *out, cb_error *err)
+static cb_status map_file(int fd, size_t bytes, bool ahead, cb__region *out, cb_error *err)
 {
     *out = (cb__region)CB__REGION_INIT;
     struct stat info;
@@ -135,9 +135,32 @@ cb_status cb__region_map(int fd, size_t bytes, cb__region *out, cb_error *err)
     cb_status status = place(fd, bytes, length, out, err);
     if (status != CB_OK)
         return status;
-    cb__region_collapse(out);
-    populate(out, length);
+    if (ahead) {
+        cb__region_collapse(out);
+        populate(out, length);
+    }
     return CB_OK;
+}
+
+cb_status cb__region_map(int fd, size_t bytes, cb__region *out, cb_error *err)
+{
+    return map_file(fd, bytes, true, out, err);
+}
+
+cb_status cb__region_map_untouched(int fd, size_t bytes, cb__region *out, cb_error *err)
+{
+    return map_file(fd, bytes, false, out, err);
+}
+
+void cb__region_touch(const cb__region *region, int part, int parts)
+{
+    size_t pages = region->bytes / huge_bytes;
+    size_t end = pages * (size_t)(part + 1) / (size_t)parts;
+    for (size_t i = pages * (size_t)part / (size_t)parts; i < end; i++) {
+        char *page = (char *)region->base + i * huge_bytes;
+        *(volatile char *)page = 0;
+        madvise(page, huge_bytes, MADV_COLLAPSE);
+    }
 }
 
 void cb__region_collapse(const cb__region *region)

@@ -28,9 +28,14 @@ cb_status cb__region_shared(const char *name, size_t bytes, cb__region *out, cb_
  * filled in ahead (MADV_POPULATE_READ or touching each page). Takes no ownership of fd: the region
  * gets fd = -1. */
 cb_status cb__region_map(int fd, size_t bytes, cb__region *out, cb_error *err);
-/* Once the region is filled: moves into huge pages what was not granted at first touch (Linux 6.1;
- * works for memory files too where shmem_enabled says never). Best effort; copies what it moves, so
- * never in a timed region. cb__region_map has done it. */
+/* The same with nothing filled in ahead: for the process that will touch the file first. */
+cb_status cb__region_map_untouched(int fd, size_t bytes, cb__region *out, cb_error *err);
+/* Touches share `part` of `parts` of an untouched region, a huge page at a time, and asks for what
+ * first touch did not grant (MADV_COLLAPSE, Linux 6.1, which works for memory files even where
+ * shmem_enabled says never). Before anything is written there is next to nothing to copy. Best
+ * effort; never in a timed region. */
+void cb__region_touch(const cb__region *region, int part, int parts);
+/* Moves into huge pages what was not granted; copies what it moves. Best effort. */
 void cb__region_collapse(const cb__region *region);
 void cb__region_fini(cb__region *region); /* unmaps, closes fd; NULL base is fine */
 

@@ -1,6 +1,7 @@
 #include "probe/sweep.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,19 +83,22 @@ static cb_status time_median(sweeping *s, const cb__launch *launch, double *ns, 
     return status;
 }
 
-/* In turn, so that what drifts drifts for both. */
+/* In turn, so that what drifts drifts for both; and the clock between them, as it is under this
+ * load. */
 static cb_status time_pair(sweeping *s, const cb__launch *few, const cb__launch *many,
-                           double *few_ns, double *many_ns, cb_error *err)
+                           double *few_ns, double *many_ns, double *clock_hz, cb_error *err)
 {
-    double a[READINGS], b[READINGS];
+    double a[READINGS], b[READINGS], hz[READINGS];
     cb_status status = CB_OK;
     for (int i = 0; i < READINGS && status == CB_OK; i++) {
         status = time_once(s, few, &a[i], err);
         if (status == CB_OK)
             status = time_once(s, many, &b[i], err);
+        hz[i] = s->target.ops->clock_hz ? s->target.ops->clock_hz(s->target.device) : (double)NAN;
     }
     *few_ns = cb__median(a, READINGS);
     *many_ns = cb__median(b, READINGS);
+    *clock_hz = s->target.ops->clock_hz ? cb__median(hz, READINGS) : (double)NAN;
     return status;
 }
 
@@ -128,8 +132,7 @@ static cb_status choose(sweeping *s, uint64_t bytes, double empty_ns, const char
     return status;
 }
 
-static cb_status measure(sweeping *s, uint64_t bytes, double *gb_per_s, double *folded,
-                         cb_error *err)
+static cb_status measure(sweeping *s, uint64_t bytes, cb__sweep_point *point, cb_error *err)
 {
     static const cb__launch nothing;
     bound few_passes, many_passes;
@@ -146,13 +149,14 @@ static cb_status measure(sweeping *s, uint64_t bytes, double *gb_per_s, double *
     if (status == CB_OK)
         status = bind(s, twin, bytes, 3 * passes, &many_passes, err);
     if (status == CB_OK)
-        status = time_pair(s, &few_passes.launch, &many_passes.launch, &few, &many, err);
-    *gb_per_s = many > few ? 2.0 * passes * (double)bytes / (many - few) : 0;
-    *folded = few > empty ? (many - empty) / (3 * (few - empty)) : 0;
+        status = time_pair(s, &few_passes.launch, &many_passes.launch, &few, &many,
+                           &point->clock_hz, err);
+    point->gb_per_s = many > few ? 2.0 * passes * (double)bytes / (many - few) : 0;
+    point->folded = few > empty ? (many - empty) / (3 * (few - empty)) : 0;
     return status;
 }
 
-cb_status cb__sweep_run(cb__target target, const cb__sweep *sweep, double *gb_per_s, double *folded,
+cb_status cb__sweep_run(cb__target target, const cb__sweep *sweep, cb__sweep_point *points,
                         void (*progress)(void *, double), void *arg, cb_error *err)
 {
     sweeping s = {.target = target, .sweep = sweep};
@@ -167,7 +171,7 @@ cb_status cb__sweep_run(cb__target target, const cb__sweep *sweep, double *gb_pe
     if (target.ops->hold)
         target.ops->hold(target.device, true);
     for (int i = 0; i < sweep->n && status == CB_OK; i++) {
-        status = measure(&s, (uint64_t)sweep->bytes[i], &gb_per_s[i], &folded[i], err);
+        status = measure(&s, (uint64_t)sweep->bytes[i], &points[i], err);
         progress(arg, (i + 1.0) / sweep->n);
     }
     if (target.ops->hold)

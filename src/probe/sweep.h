@@ -17,11 +17,17 @@ typedef struct cb__sweep {
     uint64_t seed;
 } cb__sweep;
 
-/* gb_per_s[i]: of size i, from the slope between p and 3p passes in one launch, so that neither the
- * dispatch nor the start of a pass is in it. folded[i]: time of 3p passes over 3 times that of p
+/* gb_per_s: of one size, from the slope between p and 3p passes in one launch, so that neither the
+ * dispatch nor the start of a pass is in it. folded: time of 3p passes over 3 times that of p
  * passes, dispatch taken off: 1 when three times the traffic takes three times as long. Nothing is
  * measured on untouched pages: the set is filled with random words first. */
-cb_status cb__sweep_run(cb__target target, const cb__sweep *sweep, double *gb_per_s, double *folded,
+typedef struct cb__sweep_point {
+    double gb_per_s, folded;
+    double
+        clock_hz; /* of the core, median between the readings; NaN where the device does not say */
+} cb__sweep_point;
+
+cb_status cb__sweep_run(cb__target target, const cb__sweep *sweep, cb__sweep_point *points,
                         void (*progress)(void *, double), void *arg, cb_error *err);
 
 #endif

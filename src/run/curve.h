@@ -19,8 +19,8 @@ typedef struct cb__curve {
     cb__device_info device;
     cb__curve_point points[CB__CURVE_POINTS_MAX]; /* by threads, then by bytes */
     int n;
-    int sweeps;                 /* completed, of each thread count */
-    double clock_hz;            /* of one core, best seen; 0: unknown */
+    int sweeps;      /* completed, of each thread count */
+    double clock_hz; /* of one core, beside its best reading of the first cache; 0: unknown */
     double port_bound_gb_per_s; /* of one core: load ports x width x that clock; 0: unknown */
     cb__interval ceiling;       /* all threads, the largest set */
     cb__check checks[CB__CHECKS_MAX];

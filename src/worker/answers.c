@@ -431,11 +431,13 @@ void cb__sweep_answer_write(const cb__sweep_answer *a, cb__buf *line)
 {
     cb__json_writer w;
     begin(&w, line, "sweep");
-    cb__json_key(&w, "gb_per_s");
-    cb__json_numbers(&w, a->gb_per_s, (size_t)a->n);
-    cb__json_key(&w, "folded");
-    cb__json_numbers(&w, a->folded, (size_t)a->n);
-    put_real(&w, "clock_hz", a->clock_hz);
+    cb__json_key(&w, "points");
+    cb__json_array(&w);
+    for (int i = 0; i < a->n; i++) {
+        double point[] = {a->points[i].gb_per_s, a->points[i].folded, a->points[i].clock_hz};
+        cb__json_numbers(&w, point, 3);
+    }
+    cb__json_end(&w);
     end(&w, line);
 }
 
@@ -443,11 +445,16 @@ cb_status cb__sweep_answer_read(const cb__json *json, int n, cb__arena *arena, c
                                 cb_error *err)
 {
     cb_error own = CB_ERROR_INIT;
+    const cb__json *points = array(json, "points", (size_t)n, &own);
     a->n = n;
-    a->gb_per_s = numbers(json, "gb_per_s", n, true, arena, &own);
-    a->folded = numbers(json, "folded", n, true, arena, &own);
-    a->clock_hz = real(json, "clock_hz", &own);
-    if (!a->gb_per_s || !a->folded)
+    a->points = cb__arena_array(arena, (size_t)n + 1, sizeof *a->points);
+    if (!a->points)
         return cb_error_set(err, CB_NO_MEMORY, "sweep: no memory");
+    for (int i = 0; i < n && own.status == CB_OK; i++) {
+        const cb__json *v = cb__json_at(points, (size_t)i);
+        a->points[i] = (cb__sweep_point){real_of(cb__json_at(v, 0), "points", true, &own),
+                                         real_of(cb__json_at(v, 1), "points", true, &own),
+                                         real_of(cb__json_at(v, 2), "points", true, &own)};
+    }
     return give(err, &own);
 }

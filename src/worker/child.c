@@ -125,14 +125,9 @@ static cb_status make_pool(serving *s, cb__pool **pool, cb_error *err)
     return status == CB_OK ? cb__pool_new(topology.cores, threads, pool, err) : status;
 }
 
-/* Where first touch is not given huge pages: one page in each, and the kernel makes the rest of it.
- * Before the fill there is next to nothing to copy. */
-static void ask_huge_pages(const cb__region *ring)
+static void touch_share(void *arg, int worker, int workers)
 {
-    volatile unsigned char *at = ring->base;
-    for (size_t i = 0; i < ring->bytes; i += (size_t)2 << 20)
-        at[i] = 0;
-    cb__region_collapse(ring);
+    cb__region_touch(arg, worker, workers);
 }
 
 static cb_status do_fill(serving *s, cb__buf *line, cb_error *err)
@@ -148,11 +143,11 @@ static cb_status do_fill(serving *s, cb__buf *line, cb_error *err)
     /* The device's own threads are at rest; the filling threads stand on the same processors. */
     status = make_pool(s, &pool, err);
     if (status == CB_OK)
-        status = cb__region_map(s->work->ring_fd, s->plan.file_bytes, &ring, err);
+        status = cb__region_map_untouched(s->work->ring_fd, s->plan.file_bytes, &ring, err);
     if (status == CB_OK)
-        status = cb__region_map(s->work->reference_fd, n * 16, &reference, err);
+        status = cb__region_map_untouched(s->work->reference_fd, n * 16, &reference, err);
     if (status == CB_OK)
-        ask_huge_pages(&ring);
+        cb__pool_run(pool, touch_share, &ring);
     if (status == CB_OK)
         status = cb__fill(&s->c, &s->plan, pool, s->work->seed, ring.base, reference.base,
                           (double *)reference.base + n, sets, say_progress, s, &filled, err);
@@ -353,10 +348,8 @@ static cb_status do_describe(serving *s, cb__buf *line, cb_error *err)
 static cb_status do_sweep(serving *s, cb__buf *line, cb_error *err)
 {
     size_t n = (size_t)s->work->nsweep;
-    cb__sweep_answer answer = {.gb_per_s = cb__arena_array(&s->arena, n + 1, sizeof(double)),
-                               .folded = cb__arena_array(&s->arena, n + 1, sizeof(double)),
-                               .n = s->work->nsweep};
-    if (!answer.gb_per_s || !answer.folded)
+    cb__sweep_answer answer = {cb__arena_array(&s->arena, n + 1, sizeof *answer.points), (int)n};
+    if (!answer.points)
         return cb_error_set(err, CB_NO_MEMORY, "worker: no memory for %zu sizes", n);
     cb_status status = open_suite(s, err);
     cb__sweep sweep = {.suite = &s->suite,

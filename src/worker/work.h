@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "measure/bench.h"
 #include "measure/checks.h"
+#include "probe/sweep.h"
 
 #define CB__PROTOCOL 1
 
@@ -84,11 +85,10 @@ typedef struct cb__round_answer {
     int64_t involuntary;
 } cb__round_answer;
 
-/* Of one sweep, in the order of sweep_bytes: bytes a nanosecond, and of three times the passes. */
+/* Of one sweep, in the order of sweep_bytes. */
 typedef struct cb__sweep_answer {
-    double *gb_per_s, *folded; /* folded: time of 3x the passes over 3x the time; 1 is right */
+    cb__sweep_point *points; /* in the arena */
     int n;
-    double clock_hz;
 } cb__sweep_answer;
 
 void cb__digest_answer_write(uint64_t digest, cb__buf *line);
