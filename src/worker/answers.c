@@ -155,6 +155,7 @@ cb_status cb__describe_answer_read(const cb__json *json, cb__device_info *info, 
     info->llc_bytes = (uint64_t)integer(json, "llc_bytes", 0, BYTES_MAX, &own);
     info->memory_bytes = (uint64_t)integer(json, "memory_bytes", 0, INT64_MAX, &own);
     info->peak_bytes_per_s = fmax(real(json, "peak_bytes_per_s", &own), 0);
+    info->peak_bytes_per_cycle = fmax(real(json, "peak_bytes_per_cycle", &own), 0);
     info->peak_dram_bytes_per_s = fmax(real(json, "peak_dram_bytes_per_s", &own), 0);
     const cb__json *counters = cb__json_get(json, "has_counters");
     info->has_counters = cb__json_truth(counters, false);

@@ -363,10 +363,7 @@ static cb_status do_sweep(serving *s, cb__buf *line, cb_error *err)
     if (status == CB_OK && sweep.ntwins == 0)
         status = cb_error_set(err, CB_USAGE, "request: a sweep without twins");
     if (status == CB_OK)
-        status =
-            cb__sweep_run(s->target, &sweep, answer.gb_per_s, answer.folded, say_progress, s, err);
-    if (status == CB_OK && s->target.ops->clock_hz)
-        answer.clock_hz = s->target.ops->clock_hz(s->target.device);
+        status = cb__sweep_run(s->target, &sweep, answer.points, say_progress, s, err);
     if (status == CB_OK)
         cb__sweep_answer_write(&answer, line);
     return status;
