@@ -58,7 +58,7 @@ double cb__element_f64(cb_type type, const void *elements, uint64_t i)
     case CB_U64:
         return (double)((const uint64_t *)elements)[i];
     }
-    return NAN;
+    return (double)NAN;
 }
 
 static void element(const cb_operand *operand, uint64_t word, void *to)

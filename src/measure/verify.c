@@ -52,7 +52,7 @@ static void verify_operand(const cb__case *c, int operand, const cb__reference *
         } else if (defined) {
             compare(got, want, reference->bounds[base + from], i, f);
         } else if (!(isnan(want) ? isnan(got) : got == want)) {
-            compare(INFINITY, 0, 1, i, f);
+            compare((double)INFINITY, 0, 1, i, f);
         }
     }
     f->elements += n;
