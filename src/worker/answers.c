@@ -358,6 +358,8 @@ static cb_status read_entries(const cb__json *json, const cb__work *work, const 
     for (int i = 0; i < m->nentries; i++) {
         const cb__json *e = cb__json_at(json, (size_t)i);
         int64_t v[4];
+        if (cb__json_size(e) != 4)
+            return garbage(err, "an entry is not [phase, slot, set, offset]");
         for (size_t j = 0; j < 4; j++)
             v[j] = int_of(cb__json_at(e, j), "an output outside the exchange", 0, max[j], err);
         m->entries[i] = (cb__entry){(int)v[0], (int)v[1], (int)v[2], (uint64_t)v[3]};
@@ -453,6 +455,8 @@ cb_status cb__sweep_answer_read(const cb__json *json, int n, cb__arena *arena, c
         return cb_error_set(err, CB_NO_MEMORY, "sweep: no memory");
     for (int i = 0; i < n && own.status == CB_OK; i++) {
         const cb__json *v = cb__json_at(points, (size_t)i);
+        if (cb__json_size(v) != 3)
+            garbage(&own, "points");
         a->points[i] = (cb__sweep_point){real_of(cb__json_at(v, 0), "points", true, &own),
                                          real_of(cb__json_at(v, 1), "points", true, &own),
                                          real_of(cb__json_at(v, 2), "points", true, &own)};

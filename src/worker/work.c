@@ -94,8 +94,8 @@ static cb_status read_mode(const cb__json *json, cb__mode *mode, cb_error *err)
     int64_t cache = cb__json_i64(cb__json_at(json, 0), -1);
     int64_t submit = cb__json_i64(cb__json_at(json, 1), -1);
     int64_t blocks = cb__json_i64(cb__json_at(json, 2), -1);
-    if (cache < 0 || cache > CB__WARM || submit < 0 || submit > CB__BATCHED || blocks < 1 ||
-        blocks > 100000)
+    if (cb__json_size(json) != 3 || cache < 0 || cache > CB__WARM || submit < 0 ||
+        submit > CB__BATCHED || blocks < 1 || blocks > 100000)
         return cb_error_set(err, CB_USAGE, "request: a mode is not [cache, submit, blocks]");
     *mode = (cb__mode){(cb__cache_state)cache, (cb__submit)submit, (int)blocks};
     return CB_OK;
