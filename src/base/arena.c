@@ -55,7 +55,9 @@ void *cb__arena_array(cb__arena *arena, size_t count, size_t bytes)
 
 char *cb__arena_strndup(cb__arena *arena, const char *text, size_t size)
 {
-    size_t length = strnlen(text, size);
+    size_t length = 0;
+    while (length < size && text[length])
+        length++;
     char *copy = cb__arena_alloc(arena, length + 1);
     return copy ? memcpy(copy, text, length) : NULL;
 }
