@@ -415,8 +415,8 @@ static void replace_each(json_t *root, json_t *object, size_t kind)
         for (size_t i = 0; i < sizeof never / sizeof *never; i++) {
             json_object_set_new(object, name, json_loads(never[i], JSON_DECODE_ANY, NULL));
             status = kinds[kind].read(root);
-            bool may = strcmp(name, "type") == 0 || strcmp(name, "cold") == 0 ||
-                       (kind == 0 && strcmp(name, "digest") == 0) ||
+            bool may = strcmp(name, "type") == 0 || strcmp(name, "checksums") == 0 ||
+                       strcmp(name, "cold") == 0 || (kind == 0 && strcmp(name, "digest") == 0) ||
                        (kind == 0 && (json_is_array(kept) || strcmp(name, "seed") == 0));
             if (status != kinds[kind].refused && !may)
                 fail_msg("%s with %s %s: %s", kinds[kind].name, name, never[i],
