@@ -1,0 +1,165 @@
+#!/bin/sh
+# test_cli.sh ROOT COLDBENCH [SEEDED]: the command line as a person meets it: exit status, and what is said where.
+# All on the scripted device, so that no figure depends on the machine.
+set -u
+
+program=${2:-}
+if [ -z "$program" ]; then
+    echo "no program to test" >&2
+    exit 77
+fi
+seeded=$(dirname "$program")/tests/modules
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failed=0
+fake=fake:llc=256KiB
+
+fault() {
+    echo "$*"
+    sed 's/^/    /' "$scratch/err"
+    failed=1
+}
+
+# expect STATUS PART... -- ARGUMENTS: the program ends with STATUS, and each PART is on standard error.
+expect() {
+    want=$1
+    shift
+    : >"$scratch/parts"
+    while [ "$1" != -- ]; do
+        printf '%s\n' "$1" >>"$scratch/parts"
+        shift
+    done
+    shift
+    "$program" "$@" >"$scratch/out" 2>"$scratch/err"
+    got=$?
+    [ "$got" = "$want" ] || fault "coldbench $*: status $got, not $want"
+    while IFS= read -r part; do
+        grep -qF -e "$part" "$scratch/err" || fault "coldbench $*: nothing on standard error says: $part"
+    done <"$scratch/parts"
+}
+
+said() {
+    grep -qF -e "$1" "$scratch/out" || fault "standard output does not say: $1"
+}
+
+quick="--device $fake --budget 1 --seed 7 --cache cold --submit batched"
+
+# ---- names: what is valid, and the nearest ----
+expect 2 "usage: coldbench" --
+expect 2 "unknown verb 'rum'" "did you mean 'run'" -- rum
+expect 2 "run needs 1 to 32 kernels" -- run
+expect 2 "unknown option '--bugdet'" "did you mean '--budget'" -- run gemv_q4 --bugdet 1
+expect 2 "unknown kernel 'gemv_q5'" "stream_read" "did you mean 'gemv_q4'" -- run gemv_q5 --shape 64x64
+expect 2 "unknown parameter 'tokns'" "act, tokens" "'tokens'" -- run gemv_q4@tokns=1 --shape 64x64
+expect 2 "value of act 'f33'" "f32, q8" -- run gemv_q4@act=f33 --shape 64x64
+expect 2 "unknown implementation 'portabel'" "'portable'" -- run gemv_q4/portabel --shape 64x64
+expect 2 "unknown tunable 'block_row'" "'block_rows'" -- run gemv_q4:block_row=1 --shape 64x64
+expect 2 "unknown device 'cpuu'" "did you mean 'cpu'" -- run gemv_q4 --shape 64x64 --device cpuu
+expect 2 "'lcc'" "did you mean 'llc'" -- run gemv_q4 --shape 64x64 --device fake:lcc=1
+expect 3 "'cuda:0'" -- run gemv_q4 --shape 64x64 --device cuda:0
+expect 2 "unknown shape list 'llama-3-9b'" "did you mean 'llama-3-8b'" -- run gemv_q4 --shapes llama-3-9b
+expect 2 "probe takes no argument" -- probe gemv_q4
+
+# ---- shapes: the rule and the value ----
+expect 2 "gemv_q4 needs a shape" -- run gemv_q4
+expect 2 "multiple of 32" "33 is not" -- run gemv_q4 --shape 64x33
+expect 2 "rows of gemv_q4" "'0'" -- run gemv_q4 --shape 0x32
+expect 2 "rows of gemv_q4" "'-1'" -- run gemv_q4 --shape=-1x32
+expect 2 "out of range" "99999999999999999999" -- run gemv_q4 --shape 99999999999999999999x32
+expect 2 "2 integers" -- run gemv_q4 --shape 64x64x64
+expect 2 "'64z'" -- run gemv_q4 --shape 64x64z
+expect 2 "alu_chain has no shape" -- run alu_chain --shape 64
+
+# ---- budget, memory, outputs: before anything is measured ----
+expect 2 "the minimum is 1 s" -- run gemv_q4 --shape 64x64 --budget 0.5
+expect 2 "the minimum is 2 s" -- run gemv_q4 --shape 64x64 --shape 64x128 --budget 1.5
+expect 3 "gemv_q4 needs" "1.0 MiB are available" "--cache warm" -- \
+    run gemv_q4 --shape 1024x1024 --device fake:memory=1MiB
+expect 5 "cannot write /no/such/folder/x: No such file or directory" -- \
+    run gemv_q4 --shape 64x64 $quick --json /no/such/folder/x
+expect 5 "cannot write /no/such/folder/x" -- run gemv_q4 --shape 64x64 $quick --csv /no/such/folder/x
+[ ! -s "$scratch/out" ] || fault "measured before the path was tried"
+expect 2 "only one can go to standard output" -- run gemv_q4 --shape 64x64 $quick --json - --csv -
+
+# ---- a full disk: the table is printed all the same ----
+expect 5 "/dev/full" "No space left" -- run gemv_q4 --shape 1024x4096 $quick --json /dev/full
+said "1024x4096"
+
+# ---- modules ----
+for seed in ABI NO_ENTRY LOAD_FAULTS LOAD_EXITS; do
+    expect 2 "seeded_$seed.so" -- run seeded --kernel "$seeded/seeded_$seed.so" --shape 64
+done
+expect 2 "/no/such.so" -- run seeded --kernel /no/such.so --shape 64
+expect 0 -- kernels seeded --kernel "$seeded/seeded_NONE.so"
+said "y[i] = x[i]"
+
+# ---- verdicts and exit statuses ----
+expect 0 -- run gemv_q4 --shape 1024x4096 $quick
+said "ok"
+expect 1 -- run gemv_q4 --shape 1024x4096 $quick --device "$fake,peak_gbs=30"
+said "impossible"
+expect 1 -- run gemv_q4 --shape 1024x4096 $quick --device "$fake,fail_launch=20"
+said "wrong"
+expect 4 -- run gemv_q4 --shape 1024x4096 $quick --device "$fake,cache=1GiB,peak_dram_gbs=50"
+said "contaminated"
+expect 0 -- run alu_chain --device fake --budget 1 --seed 7 --submit batched
+
+# ---- where things go ----
+expect 0 -- run gemv_q4 --shape 1024x4096 $quick -q
+[ ! -s "$scratch/out" ] && [ ! -s "$scratch/err" ] || fault "-q is not quiet"
+expect 0 "1024x4096" -- run gemv_q4 --shape 1024x4096 $quick --csv -
+awk -F'"' '{ gsub(/,/, ";", $2); n = split($1 $2 $3, field, ","); if (NR == 1) columns = n
+            if (n != columns || NR > 2) exit 1 } END { if (NR != 2) exit 1 }' "$scratch/out" ||
+    fault "the CSV has not as many columns in its row as in its head"
+expect 0 "1024x4096" -- run gemv_q4 --shape 1024x4096 $quick --json -
+for key in schema kind complete seed started startup_s measure_s tool version build_id source_id compiler host \
+    device checks results kernel variant params shape cache submit threads clock bytes_read bytes_written flops \
+    time_ns lo mid hi coverage gb_per_s gflop_per_s of_twin of_ceiling floor_share samples_ns order rounds \
+    verdict name status required detail; do
+    said "\"$key\":"
+done
+said '"schema": "coldbench/1"'
+said '"complete": true'
+
+# ---- the same seed: the same record ----
+stable() { sed -E '/"(started|startup_s|load1|prepare_ns)":|involuntary switches"/d' "$1"; }
+cp "$scratch/out" "$scratch/first"
+expect 0 -- run gemv_q4 --shape 1024x4096 $quick --json -
+stable "$scratch/first" >"$scratch/a"
+stable "$scratch/out" >"$scratch/b"
+diff "$scratch/a" "$scratch/b" >"$scratch/err" || fault "two runs with one seed differ"
+expect 0 -- run gemv_q4 --shape 1024x4096 $quick --seed 8 --json -
+stable "$scratch/out" >"$scratch/b"
+cmp -s "$scratch/a" "$scratch/b" && fault "another seed gives the same record"
+
+# ---- Ctrl-C: the record so far, marked incomplete ----
+"$program" run gemv_q4 --shapes llama-3-8b --device fake:llc=8MiB --budget 60 --seed 7 --json "$scratch/cut.json" \
+    >"$scratch/out" 2>"$scratch/err" &
+running=$!
+# Started in the background by a script, a program ignores SIGINT unless it sets a handler: it does.
+sleep 1
+kill -INT "$running"
+wait "$running"
+got=$?
+[ "$got" = 130 ] || fault "interrupted: status $got, not 130"
+grep -q '"complete": false' "$scratch/cut.json" || fault "interrupted: the record is not marked"
+[ "$(tail -c 2 "$scratch/cut.json")" = "}" ] || fault "interrupted: the record does not end"
+
+# ---- help ----
+expect 0 -- --help
+expect 0 -- --version
+for verb in run probe kernels; do
+    expect 0 -- "$verb" --help
+    example=$(sed -n 's/^  coldbench //p' "$scratch/out" | head -n 1)
+    [ -n "$example" ] || fault "$verb --help has no example"
+    # A sweep means nothing on the scripted clock, which counts a pass once: its verdicts are left alone.
+    case $verb in
+        kernels) device= status=0 ;;
+        probe) device="--device $fake" status=4 ;;
+        *) device="--device $fake" status=0 ;;
+    esac
+    # shellcheck disable=SC2086 # words of the example
+    expect $status -- $example $device
+done
+
+exit $failed
