@@ -1,9 +1,10 @@
-/* gemv_q4.h: what the files of this module share: operand numbers, the packed layout, the walk.
+/* gemv_q4.h: what the files of this module share: operand numbers, the walk, and the packed layout
+ * of `portable` (that of the others: panel.h).
  *
- * Packed layout of all implementations but avx512fixed (fixed.h). Rows are taken in blocks of
- * `block_rows`, columns in chunks of 256; the last block and chunk are filled up with q = 8 and
- * scale 0, which add nothing. Blocks follow each other, in a block its chunks, in a chunk its rows,
- * so a worker reads its share of `w` and of `w_scale` from first to last byte:
+ * Rows are taken in blocks of `block_rows`, columns in chunks of 256; the last block and chunk are
+ * filled up with q = 8 and scale 0, which add nothing. Blocks follow each other, in a block its
+ * chunks, in a chunk its rows, so a worker reads its share of `w` and of `w_scale` from first to
+ * last byte:
  *
  *     w        128 bytes a row and chunk, from column c of the chunk
  *              act=f32: 32-bit word d (0..31) holds column 32*k + d in its bits 4*k .. 4*k+3
@@ -93,7 +94,6 @@ float gemv_q4__f16(uint16_t bits);
 int gemv_q4__run_portable(const cb_launch *launch);
 int gemv_q4__run_avx2(const cb_launch *launch);
 int gemv_q4__run_avx512(const cb_launch *launch);
-int gemv_q4__run_avx512fixed(const cb_launch *launch);
 int gemv_q4__run_avx512vnni(const cb_launch *launch);
 
 /* Before a loop whose trip count is constant once inlined: arrays of vectors have to end up in
@@ -103,34 +103,6 @@ int gemv_q4__run_avx512vnni(const cb_launch *launch);
 #else
 #define GEMV_Q4_UNROLL _Pragma("GCC unroll 32")
 #endif
-
-/* Fetches into L2 what lies `prefetch` bytes ahead of the next `bytes` of w, and the scales that go
- * with it; near `left`, the bytes of w to the end of a grain, its last ones again. With `near_too`,
- * also into L1 what lies a quarter as far ahead, which pays where x leaves room there: act=q8 went
- * from 0.93 and 0.91 of a plain read (4096 and 14336 columns) to 0.98 and 0.96, avx512fixed lost
- * 0.02 (Zen 4, 2-core VM, 2026-11-29). */
-static inline __attribute__((always_inline)) void
-gemv_q4__prefetch(const gemv_q4_work *work, const uint8_t *w, const uint16_t *w_scale, int64_t left,
-                  const int bytes, const int near_too)
-{
-    int64_t ahead = work->prefetch < left - bytes ? work->prefetch : left - bytes;
-    const uint8_t *scale_bytes = (const uint8_t *)w_scale + ahead / 8;
-    GEMV_Q4_UNROLL
-    for (int i = 0; i < bytes; i += 64) {
-        __builtin_prefetch(w + ahead + i, 0, 2);
-        if (near_too)
-            __builtin_prefetch(w + ahead / 4 + i, 0, 3);
-    }
-    GEMV_Q4_UNROLL
-    for (int i = 0; i < bytes / 8; i += 64)
-        __builtin_prefetch(scale_bytes + i, 0, 2);
-}
-
-/* Keeps the compiler from looking through a value. Scales that went through memory are then
- * broadcast by the load, which is free, not by shuffles; and the tail's x does not get a loop of
- * its own. */
-#define GEMV_Q4_OPAQUE_MEMORY(object) __asm__("" : "+m"(object))
-#define GEMV_Q4_OPAQUE(pointer) __asm__("" : "+r"(pointer))
 
 /* One loop function a block size and number of tokens, from `body`, an always-inline function with
  * both as constant arguments; and the two-level initialiser that names them. */

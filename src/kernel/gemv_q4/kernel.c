@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "fixed.h"
+#include "panel.h"
 
 static const cb_dim dims[GEMV_DIMS] = {
     {"rows", "rows of W, outputs", 1, INT64_C(1) << 24},
@@ -85,13 +85,10 @@ static const int64_t prefetch_values[] = {0, 1024, 2048, 4096, 8192, 16384, 3276
 static const cb_choice tunables_portable[GEMV_TUNABLES] = TUNABLES(4, 0);
 
 #if CB_X86
-/* Presets: best over the shapes of Llama-3-8B by the median cold ratio to a plain read of the same
- * bytes, two threads; Zen 4, 2-core VM, 2026-11-29. Where avx512fixed had 0.48 of the read without
- * prefetch it has 0.82 with it. A grain of 32 rows halves it: streams become too short. */
-static const cb_choice tunables_avx2[GEMV_TUNABLES] = TUNABLES(4, 8192);
-static const cb_choice tunables_avx512[GEMV_TUNABLES] = TUNABLES(4, 8192);
+static const cb_choice tunables_avx2[GEMV_TUNABLES] = TUNABLES(8, 1024);
+static const cb_choice tunables_avx512[GEMV_TUNABLES] = TUNABLES(8, 1024);
 static const cb_choice tunables_avx512fixed[GEMV_TUNABLES] = TUNABLES(4, 16384);
-static const cb_choice tunables_avx512vnni[GEMV_TUNABLES] = TUNABLES(2, 8192);
+static const cb_choice tunables_avx512vnni[GEMV_TUNABLES] = TUNABLES(8, 1024);
 
 static int covers_f32(const cb_problem *problem)
 {
@@ -107,38 +104,39 @@ static int covers_q8(const cb_problem *problem)
 static const cb_impl impls[] = {
 #if CB_X86
     {.name = "avx512fixed",
-     .help = "512-bit byte dot products on x in 30-bit fixed point per group, act=f32 only",
+     .help = "512-bit byte dot products, exact; act=f32 only, x in fixed point of 30 bits and "
+             "sign per group",
      .isa = CB_ISA_AVX512_VNNI,
      .tunables = tunables_avx512fixed,
      .ntunables = GEMV_TUNABLES,
      .covers = covers_f32,
-     .packed_bytes = gemv_q4__fixed_packed_bytes,
-     .prepare = gemv_q4__fixed_prepare,
-     .run = gemv_q4__run_avx512fixed},
+     .packed_bytes = gemv_q4__panel16_bytes,
+     .prepare = gemv_q4__panel16_prepare,
+     .run = gemv_q4__run_avx512vnni},
     {.name = "avx512vnni",
-     .help = "512-bit byte dot products, act=q8 only",
+     .help = "512-bit byte dot products, exact; act=q8 only",
      .isa = CB_ISA_AVX512_VNNI,
      .tunables = tunables_avx512vnni,
      .ntunables = GEMV_TUNABLES,
      .covers = covers_q8,
-     .packed_bytes = gemv_q4__packed_bytes,
-     .prepare = gemv_q4__prepare,
+     .packed_bytes = gemv_q4__panel16_bytes,
+     .prepare = gemv_q4__panel16_prepare,
      .run = gemv_q4__run_avx512vnni},
     {.name = "avx512",
-     .help = "512-bit",
+     .help = "512-bit dot products of 16-bit pairs, exact; x as in avx512fixed",
      .isa = CB_ISA_AVX512,
      .tunables = tunables_avx512,
      .ntunables = GEMV_TUNABLES,
-     .packed_bytes = gemv_q4__packed_bytes,
-     .prepare = gemv_q4__prepare,
+     .packed_bytes = gemv_q4__panel16_bytes,
+     .prepare = gemv_q4__panel16_prepare,
      .run = gemv_q4__run_avx512},
     {.name = "avx2",
-     .help = "256-bit with FMA and F16C",
+     .help = "256-bit dot products of 16-bit pairs, exact; x as in avx512fixed",
      .isa = CB_ISA_AVX2,
      .tunables = tunables_avx2,
      .ntunables = GEMV_TUNABLES,
-     .packed_bytes = gemv_q4__packed_bytes,
-     .prepare = gemv_q4__prepare,
+     .packed_bytes = gemv_q4__panel8_bytes,
+     .prepare = gemv_q4__panel8_prepare,
      .run = gemv_q4__run_avx2},
 #endif
     {.name = "portable",

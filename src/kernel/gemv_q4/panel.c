@@ -25,10 +25,10 @@ static uint64_t packed_bytes(const cb_problem *problem, const int64_t *tunables,
            (operand == GEMV_W ? PANEL_W : sizeof(uint16_t));
 }
 
-/* One group of one row to its lane of the four lines at `out`; NULL: filling. */
-static void pack_group(const uint8_t *in, uint8_t *out, int lanes)
+/* One group of one row to its lane of four lines, the first at `out`; NULL: filling. */
+static void pack_group(const uint8_t *in, uint8_t *out, int line_stride)
 {
-    for (int j = 0; j < 4; j++, out += 4 * lanes) {
+    for (int j = 0; j < 4; j++, out += line_stride) {
         for (int i = 0; i < 4; i++) {
             int low = in != NULL ? in[4 * j + i / 2] >> (i % 2 * 4) & 15 : 8;
             int high = in != NULL ? in[4 * j + 2 + i / 2] >> (i % 2 * 4) & 15 : 8;
@@ -41,7 +41,7 @@ static void pack_group(const uint8_t *in, uint8_t *out, int lanes)
 static void pack_block(const cb_problem *problem, int operand, int lanes, int block_rows,
                        int64_t row, int64_t first, int64_t groups, const void *logical, void *out)
 {
-    const int vectors = panel_vectors(block_rows), step = panel_groups(lanes, block_rows);
+    const int vectors = panel_vectors(lanes, block_rows), step = panel_groups(lanes, block_rows);
     const int64_t row_groups = problem->shape[GEMV_COLS] / GEMV_GROUP;
     for (int64_t at = 0; at < groups * block_rows; at++) { /* lanes of all steps and vectors */
         int lane = (int)(at % lanes), vector = (int)(at / lanes % vectors);
@@ -51,7 +51,9 @@ static void pack_block(const cb_problem *problem, int operand, int lanes, int bl
             r < problem->shape[GEMV_ROWS] && g < row_groups ? r * row_groups + g : INT64_C(-1);
         if (operand == GEMV_W)
             pack_group(from < 0 ? NULL : (const uint8_t *)logical + from * PANEL_W,
-                       (uint8_t *)out + at / lanes * lanes * PANEL_W + lane * 4, lanes);
+                       (uint8_t *)out + at / lanes / vectors * vectors * lanes * PANEL_W +
+                           vector * 4 * lanes + lane * 4,
+                       vectors * 4 * lanes);
         else
             ((uint16_t *)out)[at] = from < 0 ? 0 : ((const uint16_t *)logical)[from];
     }

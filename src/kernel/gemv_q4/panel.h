@@ -2,16 +2,16 @@
  *
  * The rows of a block and the columns of some groups share vectors, so that the integer dot
  * products of a group are finished in the lanes of one accumulator and every dot product takes the
- * same activations, broadcast. A vector has `lanes` lanes of 4 bytes (16 or 8). A block is one
- * vector where block_rows is 1, else two; a vector holds `rows` rows of it, and of each row
- * `groups` = lanes / rows groups: lane rows' number r and group's number g meet in lane
- * r * groups + g. So many groups are a step. Columns are cut into tiles of 64 groups, whose
- * activations stay in L1 beside the weights, in the form the dot products take (panel_x.h).
- * Tiles follow each other, in a tile its blocks, in a block its steps, in a step its vectors:
+ * same activations, broadcast. A vector has `lanes` lanes of 4 bytes (16 or 8); a block is as many
+ * vectors as rows, but at most lanes / 4. A vector then holds one row or some, and of each row
+ * `groups` groups: row r of the vector and group g meet in lane r * groups + g. So many groups are
+ * a step. Columns are cut into tiles of 64 groups, whose activations stay in L1 beside the weights,
+ * in the form the dot products take (panel_x.h).
+ * Tiles follow each other, in a tile its blocks, in a block its steps:
  *
- *     w        four lines a vector: byte i (0..3) of a lane of line j (0..3) holds column
- *              8*j + i of its group in its low nibble and 8*j + 4 + i in its high nibble
- *     w_scale  an f16 a lane
+ *     w        four times a line of each vector: byte i (0..3) of a lane of line j (0..3) holds
+ *              column 8*j + i of its group in its low nibble and 8*j + 4 + i in its high nibble
+ *     w_scale  an f16 a lane, vector after vector
  *
  * The last block and step are filled up with q = 8 and scale 0, which add nothing.
  */
@@ -26,14 +26,14 @@ enum {
     PANEL_DOTS = GEMV_GROUP / 4 /* of a group: a dot product takes 4 columns */
 };
 
-static inline __attribute__((always_inline)) int panel_vectors(int block_rows)
+static inline __attribute__((always_inline)) int panel_vectors(int lanes, int block_rows)
 {
-    return block_rows == 1 ? 1 : 2;
+    return block_rows < lanes / 4 ? block_rows : lanes / 4;
 }
 
 static inline __attribute__((always_inline)) int panel_groups(int lanes, int block_rows)
 {
-    return lanes * panel_vectors(block_rows) / block_rows;
+    return lanes * panel_vectors(lanes, block_rows) / block_rows;
 }
 
 /* Groups of `cols` columns, the last step filled up. */

@@ -7,9 +7,9 @@
  * of the digits are exact; they meet in f32.
  *
  * A step of G groups is an array of words, each of them once a group: for each of the 8 dot
- * products of a group its digits (act=q8: just xq), lowest first; -8 * the sum of x, which takes
- * the offset of q off, for digits 0 and 1 (as one number) and for 2 and 3; the value of a unit,
- * NaN where x is not finite.
+ * products of a group its digits, lowest first (act=q8: just xq); -8 * the sum of x, which takes
+ * the offset of q off, of digits 0 and 1 as one number and of digits 2 and 3; the value of a unit,
+ * NaN where x is not finite; one unused.
  */
 #ifndef CB_GEMV_Q4_PANEL_X_H
 #define CB_GEMV_Q4_PANEL_X_H
@@ -24,11 +24,10 @@
 enum { DIGITS_F32 = 4, DIGITS_Q8 = 1 };
 
 /* Words a group has in a step. */
-#define PANEL_OFFSETS(digits) (PANEL_DOTS * (digits))
-#define PANEL_UNIT(digits) (PANEL_OFFSETS(digits) + ((digits) + 1) / 2)
-#define PANEL_WORDS(digits) (PANEL_UNIT(digits) + 1)
+#define PANEL_OFFSET(digits) (PANEL_DOTS * (digits))
+#define PANEL_UNIT(digits) (PANEL_OFFSET(digits) + 2)
+#define PANEL_WORDS(digits) (PANEL_UNIT(digits) + 2)
 
-/* The two highest digits and the two lowest of one group meet here: sums of the digits 0 to 3. */
 GEMV_INLINE __m128i add_halves(__m256i v)
 {
     return _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
@@ -37,10 +36,10 @@ GEMV_INLINE __m128i add_halves(__m256i v)
 GEMV_INLINE uint32_t largest_magnitude(const __m256i x[4])
 {
     const __m256i magnitude = _mm256_set1_epi32(0x7fffffff);
-    __m256i a = _mm256_max_epi32(_mm256_and_si256(x[0], magnitude),
-                                 _mm256_and_si256(x[1], magnitude));
-    __m256i b = _mm256_max_epi32(_mm256_and_si256(x[2], magnitude),
-                                 _mm256_and_si256(x[3], magnitude));
+    __m256i a =
+        _mm256_max_epi32(_mm256_and_si256(x[0], magnitude), _mm256_and_si256(x[1], magnitude));
+    __m256i b =
+        _mm256_max_epi32(_mm256_and_si256(x[2], magnitude), _mm256_and_si256(x[3], magnitude));
     a = _mm256_max_epi32(a, b);
     __m128i m = _mm_max_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
     m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0x4e));
@@ -74,9 +73,9 @@ GEMV_INLINE void fix_group(const float *from, uint32_t *out)
     }
     __m128i sums = add_halves(_mm256_madd_epi16(sum, _mm256_set1_epi16(1)));
     sums = _mm_add_epi32(sums, _mm_slli_epi32(_mm_shuffle_epi32(sums, 0xf5), 8));
-    _mm_storel_epi64((void *)(out + PANEL_OFFSETS(DIGITS_F32)), _mm_shuffle_epi32(sums, 0x08));
-    out[PANEL_UNIT(DIGITS_F32)] =
-        e == 255 ? UINT32_C(0x7fc00000) : (uint32_t)(254 - field) << 23;
+    int32_t unit = e == 255 ? 0x7fc00000 : (254 - field) << 23;
+    _mm_storeu_si128((void *)(out + PANEL_OFFSET(DIGITS_F32)),
+                     _mm_insert_epi32(_mm_shuffle_epi32(sums, 0x08), unit, 2));
 }
 
 GEMV_INLINE void take_group(const int8_t *xq, float x_scale, uint32_t *out)
@@ -87,33 +86,35 @@ GEMV_INLINE void take_group(const int8_t *xq, float x_scale, uint32_t *out)
     __m128i sum = add_halves(_mm256_madd_epi16(pairs, _mm256_set1_epi16(-1)));
     sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0x4e));
     sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0xb1));
-    out[PANEL_OFFSETS(DIGITS_Q8)] = (uint32_t)_mm_cvtsi128_si32(sum);
-    memcpy(out + PANEL_UNIT(DIGITS_Q8), &x_scale, sizeof x_scale);
+    __m128i unit = _mm_castps_si128(_mm_set_ss(x_scale));
+    _mm_storeu_si128((void *)(out + PANEL_OFFSET(DIGITS_Q8)), _mm_unpacklo_epi64(sum, unit));
 }
 
 /* Word i of group g, at in[g][i], to out[i * groups + g]. */
-GEMV_INLINE void spread_words(uint32_t in[][PANEL_WORDS(DIGITS_F32) + 1], uint32_t *out,
+GEMV_INLINE void spread_words(uint32_t in[][PANEL_WORDS(DIGITS_F32)], uint32_t *out,
                               const int groups, const int words)
 {
-    int i = 0;
-    for (; groups >= 4 && i + 4 <= words; i += 4) {
-        for (int g = 0; g < groups; g += 4) {
-            __m128i a = _mm_loadu_si128((const void *)(in[g] + i));
-            __m128i b = _mm_loadu_si128((const void *)(in[g + 1] + i));
-            __m128i c = _mm_loadu_si128((const void *)(in[g + 2] + i));
-            __m128i d = _mm_loadu_si128((const void *)(in[g + 3] + i));
-            __m128i ab = _mm_unpacklo_epi32(a, b), cd = _mm_unpacklo_epi32(c, d);
-            __m128i high_ab = _mm_unpackhi_epi32(a, b), high_cd = _mm_unpackhi_epi32(c, d);
+    GEMV_Q4_UNROLL
+    for (int g = 0; g < groups; g += groups < 4 ? 2 : 4) {
+        for (int i = 0; i < words; i += 4) {
             uint32_t *to = out + i * groups + g;
+            __m128i a = _mm_load_si128((const void *)(in[g] + i));
+            __m128i b = _mm_load_si128((const void *)(in[g + 1] + i));
+            __m128i ab = _mm_unpacklo_epi32(a, b), high_ab = _mm_unpackhi_epi32(a, b);
+            if (groups < 4) {
+                _mm_storeu_si128((void *)to, ab);
+                _mm_storeu_si128((void *)(to + 4), high_ab);
+                continue;
+            }
+            a = _mm_load_si128((const void *)(in[g + 2] + i));
+            b = _mm_load_si128((const void *)(in[g + 3] + i));
+            __m128i cd = _mm_unpacklo_epi32(a, b), high_cd = _mm_unpackhi_epi32(a, b);
             _mm_storeu_si128((void *)to, _mm_unpacklo_epi64(ab, cd));
             _mm_storeu_si128((void *)(to + groups), _mm_unpackhi_epi64(ab, cd));
             _mm_storeu_si128((void *)(to + 2 * groups), _mm_unpacklo_epi64(high_ab, high_cd));
             _mm_storeu_si128((void *)(to + 3 * groups), _mm_unpackhi_epi64(high_ab, high_cd));
         }
     }
-    for (; i < words; i++)
-        for (int g = 0; g < groups; g++)
-            out[i * groups + g] = in[g][i];
 }
 
 /* Activations of one token, `groups` groups from `first`; those past the end of x are zero. */
@@ -122,7 +123,7 @@ GEMV_INLINE void fix_tile(const gemv_q4_work *work, int token, int64_t first, in
 {
     const int64_t row_groups = work->cols / GEMV_GROUP;
     for (int64_t at = 0; at < groups; at += step) {
-        uint32_t words[16][PANEL_WORDS(DIGITS_F32) + 1];
+        alignas(64) uint32_t words[16][PANEL_WORDS(DIGITS_F32)];
         for (int g = 0; g < step; g++) {
             int64_t group = token * row_groups + first + at + g;
             if (first + at + g >= row_groups)

@@ -27,6 +27,10 @@ typedef __m256 vecf;
 #define V_FLOAT _mm256_castsi256_ps
 #endif
 
+/* Keeps the compiler from looking through a value: gcc 12 otherwise loads lines twice, and adds
+ * products up as a tree that does not fit the registers. */
+#define GEMV_Q4_OPAQUE_VECTOR(vector) __asm__("" : "+v"(vector))
+
 /* `groups` words, repeated: a load. */
 GEMV_INLINE vec repeat(const uint32_t *words, const int groups)
 {
@@ -76,7 +80,9 @@ GEMV_INLINE vec dot_begin(vec offset)
 }
 GEMV_INLINE vec dot_add(vec dot, vec q, vec x)
 {
-    return V(add_epi16)(dot, V(maddubs_epi16)(q, x));
+    dot = V(add_epi16)(dot, V(maddubs_epi16)(q, x));
+    GEMV_Q4_OPAQUE_VECTOR(dot);
+    return dot;
 }
 GEMV_INLINE vec dot_end(vec dot, vec offset)
 {
