@@ -14,7 +14,9 @@ typedef struct axis {
 static int cell(axis a, double value)
 {
     double at = (log(value) - a.lo) / (a.hi - a.lo) * (a.cells - 1);
-    return at < 0 ? 0 : at > a.cells - 1 ? a.cells - 1 : (int)(at + 0.5);
+    if (!(at > 0)) /* NaN too: a figure that is none, or an axis without an extent */
+        return 0;
+    return at > a.cells - 1 ? a.cells - 1 : (int)(at + 0.5);
 }
 
 static void ranges(const cb__curve *c, axis *x, axis *y)
