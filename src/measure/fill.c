@@ -158,19 +158,21 @@ int cb__fill_reference_sets(const cb__case *c, const cb__plan *plan)
 
 /* ---- what is told of the contents ---- */
 
-static void sample(filling *f, cb__filled *out)
+/* Of the definition's own contents, before any packing: what a packing pads with says nothing. Few
+ * enough words are drawn that hardly any is drawn twice. */
+static void sample(const filling *f, cb__filled *out)
 {
     double words[SAMPLES];
     size_t n = 0;
-    uint64_t set_words = f->plan->set_bytes / 8;
-    /* Rotated sets hold the same words, so few enough are drawn that hardly any is drawn twice. */
-    uint64_t samples = set_words / 16 < SAMPLES ? set_words / 16 : SAMPLES;
-    for (uint64_t i = 0; i < samples && f->plan->streams; i++) {
-        uint64_t set = i % (uint64_t)f->plan->sets;
-        uint64_t at = cb_random(f->seed, 0x73616d70u, 0, i) % set_words;
-        uint64_t word;
-        memcpy(&word, f->base + set * f->plan->set_bytes + at * 8, 8);
-        words[n++] = (double)(word >> 12);
+    for (int i = 0; i < f->c->kernel->noperands; i++) {
+        uint64_t in_operand = f->plan->rotating[i] ? f->c->logical_bytes[i] / 8 : 0;
+        uint64_t samples = in_operand / 16;
+        for (uint64_t j = 0; j < samples && n < SAMPLES / 2 * (i ? 2u : 1u); j++) {
+            uint64_t at = cb_random(f->seed, 0x73616d70u, (uint64_t)i, j) % in_operand;
+            uint64_t word;
+            memcpy(&word, (const unsigned char *)f->logical[i] + at * 8, 8);
+            words[n++] = (double)(word >> 12);
+        }
     }
     cb__sort(words, n);
     out->sampled_words = n;
@@ -264,9 +266,10 @@ cb_status cb__fill(const cb__case *c, const cb__plan *plan, cb__pool *pool, uint
         fill_set(&f, set);
         if (set < reference_sets)
             reference(&f, set);
+        if (set == 0)
+            sample(&f, out);
         progress(arg, (set + 1.0) / plan->sets);
     }
-    sample(&f, out);
     if (strcmp(plan->twin_kernel, "twin_read") == 0)
         cb__pool_run(pool, checksum_share, &(summing){&f, out->checksums});
     digesting d = {base, plan->file_bytes, 0};

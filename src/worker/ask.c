@@ -5,6 +5,9 @@
 
 static const uint64_t grace_ns = 2000000000;
 
+/* A worker that only ever says that it is getting on is stopped after this many silences. */
+enum { SILENCES_MAX = 60 };
+
 static cb_status status_named(const char *name)
 {
     for (int i = 0; i < CB_STATUS_COUNT; i++)
@@ -31,9 +34,11 @@ static cb_status take_line(const cb__asker *asker, const cb__buf *line, const ch
         if (asker->progress)
             asker->progress(asker->arg, cb__json_real(cb__json_get(json, "done"), 0));
     } else if (strcmp(is, "error") == 0) {
+        /* A worker can't interrupt the program that asked it. */
         cb_status said = status_named(cb__json_text(cb__json_get(json, "status"), ""));
-        status = cb_error_set(err, said == CB_OK ? CB_GARBAGE : said, "%s",
-                              cb__json_text(cb__json_get(json, "message"), "a worker's error"));
+        status =
+            cb_error_set(err, said == CB_OK || said == CB_INTERRUPTED ? CB_GARBAGE : said, "%s",
+                         cb__json_text(cb__json_get(json, "message"), "a worker's error"));
     } else {
         status = cb_error_set(err, CB_GARBAGE,
                               "a worker answered with type '%.40s' where '%s' was asked", is, type);
@@ -74,14 +79,17 @@ cb_status cb__ask(const cb__asker *asker, const cb__work *work, const char *type
         status = cb__child_write(&child, cb__buf_text(&line), line.size,
                                  cb__clock_ns() + silence_ns, err);
     bool more = true;
+    uint64_t last_ns = cb__clock_ns() + SILENCES_MAX * silence_ns;
     while (status == CB_OK && more) {
-        status = cb__child_line(&child, cb__clock_ns() + silence_ns, asker->stop, &line, err);
+        uint64_t until_ns = cb__clock_ns() + silence_ns;
+        status = cb__child_line(&child, until_ns < last_ns ? until_ns : last_ns, asker->stop, &line,
+                                err);
         if (status == CB_OK)
             status = take_line(asker, &line, type, answer, &more, err);
         else if (status == CB_TIMEOUT && err) {
             cb_error_clear(err);
-            cb_error_set(err, CB_TIMEOUT, "the worker said nothing for %.0f s and was stopped",
-                         asker->silence_s);
+            cb_error_set(err, CB_TIMEOUT, "the worker gave no answer within %.0f s and was stopped",
+                         until_ns < last_ns ? asker->silence_s : SILENCES_MAX * asker->silence_s);
         }
     }
     cb__child_end(&child, status == CB_OK ? grace_ns : 0);

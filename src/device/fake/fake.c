@@ -69,21 +69,34 @@ static bool is_twin(const cb__code *code)
     return strncmp(code->kernel->name, "twin_", 5) == 0;
 }
 
+/* How many times a launch goes over its set; the twins have a parameter for it. */
+static int64_t passes_of(const cb__code *code)
+{
+    for (int i = 0; i < code->kernel->nparams; i++)
+        if (strcmp(code->kernel->params[i].name, "passes") == 0)
+            return code->problem.params[i];
+    return 1;
+}
+
 static double launch_ns(cb__device *device, const cb__launch *launch, double floor_ns)
 {
     const cb__fake_script *s = &device->script;
     if (!launch->code)
         return floor_ns;
     const cb_cost *cost = &launch->code->cost;
-    double bytes = (double)cost->bytes_read + (double)cost->bytes_written;
-    bool hit = touch(device, streamed_set(launch), cost->bytes_read + cost->bytes_written);
+    uint64_t set = cost->bytes_read + cost->bytes_written;
+    bool hit = touch(device, streamed_set(launch), set);
     double seconds = device->now_ns * 1e-9;
     double factor = 1 + s->drift * seconds;
     if (!is_twin(launch->code))
         factor *= s->kernel_factor * (1 + s->arm_drift * seconds);
     uint64_t word = cb_random(device->seed, 0, 0, device->launches++);
     factor *= 1 + s->noise * (2 * cb_random_f64(word) - 1);
-    return floor_ns + factor * bytes / (hit ? s->cache_gbs : s->dram_gbs);
+    /* The first pass finds what was there; the others, what it left. */
+    double again = set <= (uint64_t)s->cache ? s->cache_gbs : s->dram_gbs;
+    double first = hit ? s->cache_gbs : s->dram_gbs;
+    double passes = (double)passes_of(launch->code);
+    return floor_ns + factor * (double)set * (1 / first + (passes - 1) / again);
 }
 
 static void run(cb__device *device, const cb__launch *launch)
