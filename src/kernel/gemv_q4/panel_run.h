@@ -6,41 +6,34 @@
 
 enum { VECTORS_MAX = LANES / 4 };
 
-/* A group's dot products with the digits of one token, as one number of units. */
-GEMV_INLINE vecf join_digits(const vec dot[DIGITS_F32], const vec offset[2], const int digits)
+typedef struct step_dots {
+    vec digit[VECTORS_MAX][GEMV_TOKENS_MAX][DIGITS_F32];
+} step_dots;
+
+/* The offset that digit `d` begins with: one for two digits. */
+GEMV_INLINE const uint32_t *digit_offset(const uint32_t *x, const int groups, const int digits,
+                                         const int d)
 {
-    if (digits == DIGITS_Q8)
-        return V(cvtepi32_ps)(dot_end(dot[0], offset[0]));
-    const vec zero = V_BITS(setzero)();
-    vec low = V(add_epi32)(dot_end(dot[0], offset[0]), V(slli_epi32)(dot_end(dot[1], zero), 8));
-    vec high = V(add_epi32)(dot_end(dot[2], offset[1]), V(slli_epi32)(dot_end(dot[3], zero), 8));
-    return V(fmadd_ps)(V(cvtepi32_ps)(high), V(set1_ps)(65536.0f), V(cvtepi32_ps)(low));
+    return d % 2 == 0 ? x + (PANEL_OFFSET(digits) + d / 2) * groups : NULL;
 }
 
-/* `vectors` vectors of one step; `stride` of them make the step. Lines are read in their order in
- * memory: with the four lines of a vector after each other, 256 bytes apart from the next vector's,
- * act=q8 had 0.87 of a plain read where it has 0.97 so (cold, Zen 4, 2-core VM, 2026-11-29). */
-GEMV_INLINE void step_all(vecf acc[VECTORS_MAX][GEMV_TOKENS_MAX], const uint8_t *w,
-                          const uint16_t *w_scale, const uint32_t *const x[GEMV_TOKENS_MAX],
-                          const int vectors, const int stride, const int groups, const int tokens,
-                          const int digits)
+/* The dot products of `vectors` vectors of one step; `stride` of them make the step. Lines are read
+ * in their order in memory: with the four lines of a vector after each other, 256 bytes apart from
+ * the next vector's, act=q8 had 0.87 of a plain read where it has 0.97 so (cold, Zen 4, 2-core VM,
+ * 2026-11-29). */
+GEMV_INLINE void dot_all(step_dots *dots, const uint8_t *w,
+                         const uint32_t *const x[GEMV_TOKENS_MAX], const int vectors,
+                         const int stride, const int groups, const int tokens, const int digits)
 {
     const vec mask = V(set1_epi8)(15);
-    vec dot[VECTORS_MAX][GEMV_TOKENS_MAX][DIGITS_F32], offset[GEMV_TOKENS_MAX][2];
+    vec both[VECTORS_MAX], q[VECTORS_MAX];
     GEMV_Q4_UNROLL
-    for (int t = 0; t < tokens; t++) {
-        offset[t][0] = repeat(x[t] + PANEL_OFFSET(digits) * groups, groups);
-        offset[t][1] = repeat(x[t] + (PANEL_OFFSET(digits) + 1) * groups, groups);
-        GEMV_Q4_UNROLL
-        for (int v = 0; v < vectors; v++)
-            GEMV_Q4_UNROLL
-        for (int d = 0; d < digits; d++)
-            dot[v][t][d] = dot_begin(d % 2 == 0 ? offset[t][d / 2] : V_BITS(setzero)());
+    for (int i = 0; i < vectors * tokens * digits; i++) {
+        int v = i / digits / tokens, t = i / digits % tokens, d = i % digits;
+        dots->digit[v][t][d] = dot_begin(digit_offset(x[t], groups, digits, d), groups);
     }
-    vec both[VECTORS_MAX];
     GEMV_Q4_UNROLL
     for (int m = 0; m < PANEL_DOTS; m++) {
-        vec q[VECTORS_MAX];
         GEMV_Q4_UNROLL
         for (int v = 0; v < vectors; v++) {
             if (m % 2 == 0) {
@@ -50,24 +43,46 @@ GEMV_INLINE void step_all(vecf acc[VECTORS_MAX][GEMV_TOKENS_MAX], const uint8_t 
             q[v] = V_BITS(and)(m % 2 == 0 ? both[v] : V(srli_epi16)(both[v], 4), mask);
         }
         GEMV_Q4_UNROLL
-        for (int t = 0; t < tokens; t++)
-            GEMV_Q4_UNROLL
-        for (int d = 0; d < digits; d++) {
+        for (int i = 0; i < tokens * digits; i++) {
+            int t = i / digits, d = i % digits;
             vec digit = repeat(x[t] + (m * digits + d) * groups, groups);
             GEMV_Q4_UNROLL
             for (int v = 0; v < vectors; v++)
-                dot[v][t][d] = dot_add(dot[v][t][d], q[v], digit);
+                dots->digit[v][t][d] = dot_add(dots->digit[v][t][d], q[v], digit);
         }
     }
+}
+
+/* The dot products of one vector with the digits of one token, as one number of units. */
+GEMV_INLINE vecf join_digits(const vec dot[DIGITS_F32], const uint32_t *x, const int groups,
+                             const int digits)
+{
+    vec sum[DIGITS_F32];
+    GEMV_Q4_UNROLL
+    for (int d = 0; d < digits; d++)
+        sum[d] = dot_end(dot[d], digit_offset(x, groups, digits, d), groups);
+    if (digits == DIGITS_Q8)
+        return V(cvtepi32_ps)(sum[0]);
+    vec low = V(add_epi32)(sum[0], V(slli_epi32)(sum[1], 8));
+    vec high = V(add_epi32)(sum[2], V(slli_epi32)(sum[3], 8));
+    return V(fmadd_ps)(V(cvtepi32_ps)(high), V(set1_ps)(65536.0f), V(cvtepi32_ps)(low));
+}
+
+GEMV_INLINE void step_all(vecf acc[VECTORS_MAX][GEMV_TOKENS_MAX], const uint8_t *w,
+                          const uint16_t *w_scale, const uint32_t *const x[GEMV_TOKENS_MAX],
+                          const int vectors, const int stride, const int groups, const int tokens,
+                          const int digits)
+{
+    step_dots dots;
+    dot_all(&dots, w, x, vectors, stride, groups, tokens, digits);
     GEMV_Q4_UNROLL
     for (int v = 0; v < vectors; v++) {
         vecf scale = load_f16(w_scale + v * LANES);
         GEMV_Q4_UNROLL
         for (int t = 0; t < tokens; t++) {
-            const uint32_t *unit_words = x[t] + PANEL_UNIT(digits) * groups;
-            vecf unit = V_FLOAT(repeat(unit_words, groups));
-            acc[v][t] = V(fmadd_ps)(join_digits(dot[v][t], offset[t], digits),
-                                    V(mul_ps)(scale, unit), acc[v][t]);
+            vecf unit = V_FLOAT(repeat(x[t] + PANEL_UNIT(digits) * groups, groups));
+            vecf sum = join_digits(dots.digit[v][t], x[t], groups, digits);
+            acc[v][t] = V(fmadd_ps)(sum, V(mul_ps)(scale, unit), acc[v][t]);
         }
     }
 }
@@ -109,8 +124,8 @@ GEMV_INLINE void grain_all(const gemv_q4_work *work, int64_t tile, int64_t first
                            const int digits)
 {
     const int vectors = panel_vectors(LANES, rows), groups = panel_groups(LANES, rows);
-    /* All that is held at once has to fit the registers. */
-    const int at_once = vectors * tokens * digits <= LANES ? vectors : 1;
+    /* The sums that grow at once leave half of the registers to the rest. */
+    const int fit = LANES / (tokens * digits), at_once = vectors < fit ? vectors : fit;
     const int64_t all = panel_all_groups(work->cols, groups);
     const int64_t steps = panel_tile_groups(all, tile) / groups;
     const int64_t end = gemv_q4__grain_end(work, first);
@@ -129,9 +144,12 @@ GEMV_INLINE void grain_all(const gemv_q4_work *work, int64_t tile, int64_t first
         for (int64_t s = 0; s < steps; s++) {
             prefetch(work, w, w_scale, w_end - w, groups * rows * PANEL_W);
             GEMV_Q4_UNROLL
-            for (int v = 0; v < vectors; v += at_once)
+            for (int v = 0; v < vectors; v += at_once) {
+                for (int t = 0; t < tokens; t++)
+                    GEMV_Q4_OPAQUE(step_x[t]);
                 step_all(acc + v, w + v * 4 * LANES, w_scale + v * LANES, step_x, at_once, vectors,
                          groups, tokens, digits);
+            }
             w += groups * rows * PANEL_W;
             w_scale += groups * rows;
             for (int t = 0; t < tokens; t++)

@@ -27,9 +27,11 @@ typedef __m256 vecf;
 #define V_FLOAT _mm256_castsi256_ps
 #endif
 
-/* Keeps the compiler from looking through a value: gcc 12 otherwise loads lines twice, and adds
- * products up as a tree that does not fit the registers. */
+/* Keep the compiler from looking through a value: gcc 12 otherwise loads lines twice, adds products
+ * up as a tree that does not fit the registers, and keeps all of x for the next vectors on the
+ * stack. */
 #define GEMV_Q4_OPAQUE_VECTOR(vector) __asm__("" : "+v"(vector))
+#define GEMV_Q4_OPAQUE(pointer) __asm__("" : "+r"(pointer))
 
 /* `groups` words, repeated: a load. */
 GEMV_INLINE vec repeat(const uint32_t *words, const int groups)
@@ -58,24 +60,28 @@ GEMV_INLINE vecf load_f16(const uint16_t *from)
 #endif
 }
 
+/* A sum of dot products starts, grows by one, and ends as 32-bit integers, `offset` included: as
+ * words to repeat, or NULL. Where it is included is where it costs least. */
 #ifdef __AVX512VNNI__
-GEMV_INLINE vec dot_begin(vec offset)
+GEMV_INLINE vec dot_begin(const uint32_t *offset, const int groups)
 {
-    return offset;
+    return offset != NULL ? repeat(offset, groups) : V_BITS(setzero)();
 }
 GEMV_INLINE vec dot_add(vec dot, vec q, vec x)
 {
     return V(dpbusd_epi32)(dot, q, x);
 }
-GEMV_INLINE vec dot_end(vec dot, vec offset)
+GEMV_INLINE vec dot_end(vec dot, const uint32_t *offset, const int groups)
 {
     (void)offset;
+    (void)groups;
     return dot;
 }
 #else
-GEMV_INLINE vec dot_begin(vec offset)
+GEMV_INLINE vec dot_begin(const uint32_t *offset, const int groups)
 {
     (void)offset;
+    (void)groups;
     return V_BITS(setzero)();
 }
 GEMV_INLINE vec dot_add(vec dot, vec q, vec x)
@@ -84,9 +90,10 @@ GEMV_INLINE vec dot_add(vec dot, vec q, vec x)
     GEMV_Q4_OPAQUE_VECTOR(dot);
     return dot;
 }
-GEMV_INLINE vec dot_end(vec dot, vec offset)
+GEMV_INLINE vec dot_end(vec dot, const uint32_t *offset, const int groups)
 {
-    return V(add_epi32)(offset, V(madd_epi16)(dot, V(set1_epi16)(1)));
+    dot = V(madd_epi16)(dot, V(set1_epi16)(1));
+    return offset != NULL ? V(add_epi32)(repeat(offset, groups), dot) : dot;
 }
 #endif
 
