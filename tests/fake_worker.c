@@ -83,7 +83,12 @@ int main(int argc, char **argv)
         line("{\"type\":\"error\",\"status\":\"CB_OK\"}");
     else if (!strcmp(mode, "error_bare"))
         line("{\"type\":\"error\"}");
-    else if (!strcmp(mode, "progress")) {
+    else if (!strcmp(mode, "forever")) {
+        for (;;) {
+            line("{\"type\":\"progress\",\"done\":0.5}");
+            usleep(10000);
+        }
+    } else if (!strcmp(mode, "progress")) {
         for (int i = 0; i < 8; i++) { /* longer in all than the silence that is allowed */
             line("{\"type\":\"progress\",\"done\":0.5}");
             usleep(200000);

@@ -88,8 +88,12 @@ cb_status cb__ask(const cb__asker *asker, const cb__work *work, const char *type
             status = take_line(asker, &line, type, answer, &more, err);
         else if (status == CB_TIMEOUT && err) {
             cb_error_clear(err);
-            cb_error_set(err, CB_TIMEOUT, "the worker gave no answer within %.0f s and was stopped",
-                         until_ns < last_ns ? asker->silence_s : SILENCES_MAX * asker->silence_s);
+            if (until_ns < last_ns)
+                cb_error_set(err, CB_TIMEOUT, "the worker said nothing for %g s and was stopped",
+                             asker->silence_s);
+            else
+                cb_error_set(err, CB_TIMEOUT, "the worker gave no answer in %g s and was stopped",
+                             SILENCES_MAX * asker->silence_s);
         }
     }
     cb__child_end(&child, status == CB_OK ? grace_ns : 0);

@@ -14,14 +14,12 @@
 #ifndef CB_GEMV_Q4_PANEL_X_H
 #define CB_GEMV_Q4_PANEL_X_H
 
-#include <immintrin.h>
 #include <string.h>
 
 #include "panel.h"
+#include "vector.h"
 
-#define GEMV_INLINE static inline __attribute__((always_inline))
-
-enum { DIGITS_F32 = 4, DIGITS_Q8 = 1 };
+enum { DIGITS_F32 = 4, DIGITS_Q8 = 1, GROUP_VECTORS = GEMV_GROUP / LANES };
 
 /* Words a group has in a step. */
 #define PANEL_OFFSET(digits) (PANEL_DOTS * (digits))
@@ -33,49 +31,64 @@ GEMV_INLINE __m128i add_halves(__m256i v)
     return _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
 }
 
-GEMV_INLINE uint32_t largest_magnitude(const __m256i x[4])
+/* Sums of each of the four lanes of the 128-bit parts. */
+GEMV_INLINE __m128i add_parts(vec v)
 {
-    const __m256i magnitude = _mm256_set1_epi32(0x7fffffff);
-    __m256i a =
-        _mm256_max_epi32(_mm256_and_si256(x[0], magnitude), _mm256_and_si256(x[1], magnitude));
-    __m256i b =
-        _mm256_max_epi32(_mm256_and_si256(x[2], magnitude), _mm256_and_si256(x[3], magnitude));
-    a = _mm256_max_epi32(a, b);
-    __m128i m = _mm_max_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
-    m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0x4e));
-    m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0xb1));
-    return (uint32_t)_mm_cvtsi128_si32(m);
+#ifdef __AVX512F__
+    return add_halves(_mm256_add_epi32(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1)));
+#else
+    return add_halves(v);
+#endif
+}
+
+/* The bits of the largest |x| of a group, in every lane; for numbers they order as integers do. */
+GEMV_INLINE vec largest_magnitude(const vec x[GROUP_VECTORS])
+{
+    const vec magnitude = V(set1_epi32)(0x7fffffff);
+    vec m = V_BITS(and)(x[0], magnitude);
+    GEMV_Q4_UNROLL
+    for (int i = 1; i < GROUP_VECTORS; i++)
+        m = V(max_epi32)(m, V_BITS(and)(x[i], magnitude));
+#ifdef __AVX512F__
+    m = _mm512_max_epi32(m, _mm512_shuffle_i32x4(m, m, 0x4e));
+    m = _mm512_max_epi32(m, _mm512_shuffle_i32x4(m, m, 0xb1));
+#else
+    m = _mm256_max_epi32(m, _mm256_permute2x128_si256(m, m, 1));
+#endif
+    m = V(max_epi32)(m, V(shuffle_epi32)(m, 0x4e));
+    return V(max_epi32)(m, V(shuffle_epi32)(m, 0xb1));
 }
 
 /* One group to its words in order, unspread. */
 GEMV_INLINE void fix_group(const float *from, uint32_t *out)
 {
-    const __m256i order = _mm256_broadcastsi128_si256(
-        _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+    const vec order = V_PARTS(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
     /* Adding and taking off 128 in the lower three bytes makes their digits signed, the carries
      * included. */
-    const __m256i half = _mm256_set1_epi32(0x00808080);
-    __m256i x[4], sum = _mm256_setzero_si256();
+    const vec half = V(set1_epi32)(0x00808080);
+    vec x[GROUP_VECTORS], sum = V_BITS(setzero)();
     GEMV_Q4_UNROLL
-    for (int i = 0; i < 4; i++)
-        x[i] = _mm256_loadu_si256((const void *)(from + 8 * i));
+    for (int i = 0; i < GROUP_VECTORS; i++)
+        x[i] = V_BITS(loadu)((const void *)(from + LANES * i));
     /* |x| < 2^(e - 126), so k = 30 - (e - 126); 2^k and 2^-k both have to be normal. */
-    int32_t e = (int32_t)(largest_magnitude(x) >> 23);
-    int32_t field = 127 + 156 - e < 253 ? 127 + 156 - e : 253;
-    __m256 scale = _mm256_castsi256_ps(_mm256_set1_epi32(field << 23));
+    vec e = V(srli_epi32)(largest_magnitude(x), 23);
+    vec field = V(min_epi32)(V(sub_epi32)(V(set1_epi32)(127 + 156), e), V(set1_epi32)(253));
+    vecf scale = V_FLOAT(V(slli_epi32)(field, 23));
     GEMV_Q4_UNROLL
-    for (int i = 0; i < 4; i++) {
-        __m256i v = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_castsi256_ps(x[i]), scale));
-        v = _mm256_xor_si256(_mm256_add_epi32(v, half), half);
-        v = _mm256_shuffle_epi8(v, order);
-        _mm256_storeu_si256((void *)(out + 8 * i), v);
-        sum = _mm256_sub_epi16(sum, _mm256_maddubs_epi16(_mm256_set1_epi8(8), v));
+    for (int i = 0; i < GROUP_VECTORS; i++) {
+        vec v = V(cvtps_epi32)(V(mul_ps)(V_FLOAT(x[i]), scale));
+        v = V_BITS(xor)(V(add_epi32)(v, half), half);
+        v = V(shuffle_epi8)(v, order);
+        V_BITS(storeu)((void *)(out + LANES * i), v);
+        sum = V(sub_epi16)(sum, V(maddubs_epi16)(V(set1_epi8)(8), v));
     }
-    __m128i sums = add_halves(_mm256_madd_epi16(sum, _mm256_set1_epi16(1)));
+    __m128i sums = add_parts(V(madd_epi16)(sum, V(set1_epi16)(1)));
     sums = _mm_add_epi32(sums, _mm_slli_epi32(_mm_shuffle_epi32(sums, 0xf5), 8));
-    int32_t unit = e == 255 ? 0x7fc00000 : (254 - field) << 23;
-    _mm_storeu_si128((void *)(out + PANEL_OFFSET(DIGITS_F32)),
-                     _mm_insert_epi32(_mm_shuffle_epi32(sums, 0x08), unit, 2));
+    __m128i unit = _mm_slli_epi32(_mm_sub_epi32(_mm_set1_epi32(254), V_LOW(field)), 23);
+    /* Not finite: a NaN. */
+    unit = _mm_or_si128(unit, _mm_cmpeq_epi32(V_LOW(e), _mm_set1_epi32(255)));
+    sums = _mm_shuffle_epi32(sums, 0x08);
+    _mm_storeu_si128((void *)(out + PANEL_OFFSET(DIGITS_F32)), _mm_unpacklo_epi64(sums, unit));
 }
 
 GEMV_INLINE void take_group(const int8_t *xq, float x_scale, uint32_t *out)
