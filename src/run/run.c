@@ -10,7 +10,7 @@
 #include "run/session.h"
 #include "run/twins.h"
 
-enum { PROOF_PAIRS = 1 }; /* a round; the interval is over rounds */
+enum { PROOF_PAIRS = 1, PROOF_PAIRS_WHEN_SETTLED = 5 }; /* a round; the interval is over rounds */
 #define BUDGET_MIN_S 1.0
 #define MEASURE_OVER_STARTUP 1.5 /* a round measures for this many times what it costs to start */
 
@@ -168,6 +168,27 @@ static bool cold_decided(const cb__session *s)
     return false;
 }
 
+static bool all_settled(const cb__session *s)
+{
+    for (int i = 0; i < s->out->nrows; i++)
+        if (!cb__settled(&s->out->rows[i].evidence))
+            return false;
+    return true;
+}
+
+/* And when the figures have settled first, the rest of the time goes to the proof. */
+static void share_time(const cb__session *s, cb__work *work)
+{
+    if (!s->request->caches[CB__COLD] || cold_decided(s))
+        return;
+    work->proof_pairs = PROOF_PAIRS;
+    if (!all_settled(s))
+        return;
+    work->proof_pairs = PROOF_PAIRS_WHEN_SETTLED;
+    for (int i = 0; i < work->nmodes; i++)
+        work->modes[i].blocks = CB__BLOCKS_MIN;
+}
+
 static cb_status one_round(cb__session *s, cb_error *err)
 {
     cb__work work = common_work(s->request, "round");
@@ -176,10 +197,10 @@ static cb_status one_round(cb__session *s, cb_error *err)
     work.ring_fd = s->ring.fd;
     work.exchange_fd = s->exchange.fd;
     work.exchange_bytes = s->exchange.bytes;
-    work.proof_pairs = s->request->caches[CB__COLD] && !cold_decided(s) ? PROOF_PAIRS : 0;
     work.digest = s->nrounds == 0;
     work.nmodes = s->nmodes;
     memcpy(work.modes, s->modes, sizeof work.modes);
+    share_time(s, &work);
     work.ntwins = *s->out->plan.twin_kernel ? 2 : 0;
     work.twins[CB__COLD] = s->out->twins[CB__COLD];
     work.twins[CB__WARM] = s->out->twins[CB__WARM];
@@ -242,15 +263,11 @@ static void plan_blocks(cb__session *s, double round_s)
  * decided. */
 static bool done(const cb__session *s)
 {
-    bool broken = false, decided = s->nrounds >= CB__ROUNDS_MIN;
-    if (s->request->caches[CB__COLD])
-        decided = cold_decided(s);
-    for (int i = 0; i < s->out->nrows; i++) {
-        const cb__run_row *row = &s->out->rows[i];
-        broken = broken || row->verdict == CB__VERDICT_WRONG;
-        decided = decided && cb__settled(&row->evidence);
-    }
-    return broken || decided;
+    for (int i = 0; i < s->out->nrows; i++)
+        if (s->out->rows[i].verdict == CB__VERDICT_WRONG)
+            return true;
+    bool cold = !s->request->caches[CB__COLD] || cold_decided(s);
+    return s->nrounds >= CB__ROUNDS_MIN && cold && all_settled(s);
 }
 
 static cb_status rounds(cb__session *s, cb_error *err)
