@@ -2,7 +2,7 @@
 #ifndef CB_GEMV_Q4_PANEL_RUN_H
 #define CB_GEMV_Q4_PANEL_RUN_H
 
-#include "panel_x.h"
+#include "vector.h"
 
 enum { VECTORS_MAX = LANES / 4 };
 

@@ -9,9 +9,7 @@
 
 #include <immintrin.h>
 
-#include "gemv_q4.h"
-
-#define GEMV_INLINE static inline __attribute__((always_inline))
+#include "panel_x.h"
 
 #ifdef __AVX512F__
 enum { LANES = 16 };
@@ -20,8 +18,6 @@ typedef __m512 vecf;
 #define V(name) _mm512_##name
 #define V_BITS(name) _mm512_##name##_si512
 #define V_FLOAT _mm512_castsi512_ps
-#define V_LOW _mm512_castsi512_si128
-#define V_PARTS _mm512_broadcast_i32x4
 #else
 enum { LANES = 8 };
 typedef __m256i vec;
@@ -29,8 +25,6 @@ typedef __m256 vecf;
 #define V(name) _mm256_##name
 #define V_BITS(name) _mm256_##name##_si256
 #define V_FLOAT _mm256_castsi256_ps
-#define V_LOW _mm256_castsi256_si128
-#define V_PARTS _mm256_broadcastsi128_si256
 #endif
 
 /* Keep the compiler from looking through a value: gcc 12 otherwise loads lines twice, adds products
