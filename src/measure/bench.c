@@ -44,15 +44,14 @@ static cb_status arm_make(cb__bench *bench, const cb__launch *launches, int n, c
 static cb_status side_make(cb__bench *bench, cb__side *side, cb_error *err)
 {
     const cb__plan *plan = bench->plan;
-    const cb__backend *ops = bench->target.ops;
     cb_status status =
         arm_make(bench, side->launches[CB__WARM], plan->batch, &side->arms[CB__WARM], err);
     if (status != CB_OK || plan->sets < 2)
         return status;
-    status = arm_make(bench, side->launches[CB__COLD], plan->k, &side->arms[CB__COLD], err);
-    for (int i = 0; i < 2 && status == CB_OK; i++)
-        status = ops->batch_new(bench->target.device, side->launches[CB__COLD], plan->k * (i + 1),
-                                &side->rotation[i], err);
+    status = arm_make(bench, side->launches[CB__COLD], plan->sets, &side->ring, err);
+    side->arms[CB__COLD] = side->ring;
+    side->arms[CB__COLD].n = plan->k;
+    side->arms[CB__COLD].nbatches = plan->k / plan->batch;
     return status;
 }
 
@@ -66,13 +65,12 @@ static cb_status side_alloc(cb__bench *bench, cb__side *side, cb_error *err)
 void cb__bench_side_fini(cb__bench *bench, cb__side *side)
 {
     const cb__backend *ops = bench->target.ops;
-    for (int state = 0; state < 2; state++) {
-        for (int i = 0; i < side->arms[state].nbatches; i++)
-            ops->batch_free(bench->target.device, side->arms[state].batches[i]);
-        free(side->arms[state].batches);
-        free(side->launches[state]);
-        if (side->rotation[state])
-            ops->batch_free(bench->target.device, side->rotation[state]);
+    const cb__arm *owned[] = {&side->ring, &side->arms[CB__WARM]};
+    for (int arm = 0; arm < 2; arm++) {
+        for (int i = 0; i < owned[arm]->nbatches; i++)
+            ops->batch_free(bench->target.device, owned[arm]->batches[i]);
+        free(owned[arm]->batches);
+        free(side->launches[arm]);
     }
     memset(side, 0, sizeof *side);
 }

@@ -73,7 +73,7 @@ cb_status cb__bench_proof(cb__bench *bench, int pairs, cb__proof *proof, cb_erro
 typedef struct cb__asymptote {
     double k_gb_per_s, all_gb_per_s;
 } cb__asymptote;
-cb_status cb__bench_asymptote(cb__bench *bench, int readings, cb__asymptote *out, cb_error *err);
+cb_status cb__bench_asymptote(cb__bench *bench, cb__asymptote *out, cb_error *err);
 
 /* An empty kernel through the submit mode: nanoseconds a launch, median of many. */
 cb_status cb__bench_floor(cb__bench *bench, cb__submit submit, double *ns, cb_error *err);

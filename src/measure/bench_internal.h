@@ -9,8 +9,8 @@ typedef struct cb__side {
     cb__case c; /* of a twin; the kernel's is the request's */
     cb__code code;
     cb__launch *launches[2]; /* cold: `sets` of them; warm: `batch` */
-    cb__arm arms[2];
-    cb__batch *rotation[2]; /* k and 2k sets as one batch; NULL without a cold state */
+    cb__arm arms[2];         /* cold: the first k sets of `ring` */
+    cb__arm ring;            /* all 2k sets; without any where there is no cold state */
 } cb__side;
 
 struct cb__bench {

@@ -252,7 +252,7 @@ static cb_status run_proof(serving *s, cb__bench *bench, cb__round_answer *answe
     if (s->work->proof_pairs)
         status = cb__bench_proof(bench, s->work->proof_pairs, &answer->proof, err);
     if (status == CB_OK && *s->plan.twin_kernel)
-        status = cb__bench_asymptote(bench, 1, &answer->asymptote, err);
+        status = cb__bench_asymptote(bench, &answer->asymptote, err);
     answer->has_proof = status == CB_OK;
     /* The modes have said already that launches fail. */
     if (status == CB_WRONG) {

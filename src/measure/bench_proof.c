@@ -1,0 +1,136 @@
+/* The two measurements of a round that go over the whole ring: the proof of coldness and the
+ * ceiling.
+ *
+ * Both are cut into readings as short as the timer allows and take the mean of the fastest three
+ * quarters of them: a neighbour that takes a core away for a while slows a few readings, where it
+ * would poison one long one. What a cache does to a rotation it does to all of it. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "measure/bench_internal.h"
+#include "stats/order.h"
+
+enum { PAIRS_MAX = 16, PIECE_BYTES = 16 << 20 };
+
+static double mean_of_fastest(double *values, int n)
+{
+    int kept = (n * 3 + 3) / 4;
+    double sum = 0;
+    cb__sort(values, (size_t)n);
+    for (int i = 0; i < kept; i++)
+        sum += values[i];
+    return sum / kept;
+}
+
+/* The first `batches` batches of the ring, a slot after the other; ns: a launch. */
+static cb_status rotate(cb__bench *bench, const cb__side *side, int batches, double *values,
+                        double *ns, cb_error *err)
+{
+    const cb__slot_shape shape = {CB__BATCHED, 1, 1};
+    cb_status status = CB_OK;
+    int cursor = 0;
+    double host;
+    for (int i = 0; i < batches && status == CB_OK; i++)
+        status = cb__slot_run(bench->target, &side->ring, shape, &cursor, &values[i], &host, err);
+    *ns = mean_of_fastest(values, batches);
+    return status;
+}
+
+/* k sets once untimed, so that what a ring too small leaves in a cache is there to be found. 2k
+ * sets find at most the end of some rotation, which the first of them evict before it would be met.
+ */
+static cb_status rotate_k_or_2k(cb__bench *bench, const cb__side *side, unsigned twice,
+                                double *values, double *ns, cb_error *err)
+{
+    int batches = side->ring.nbatches / (twice ? 1 : 2);
+    cb_status status = CB_OK;
+    for (unsigned i = twice; i < 2 && status == CB_OK; i++)
+        status = rotate(bench, side, batches, values, ns, err);
+    return status;
+}
+
+cb_status cb__bench_proof(cb__bench *bench, int pairs, cb__proof *proof, cb_error *err)
+{
+    double ns[4][PAIRS_MAX];
+    const cb__side *sides[2] = {&bench->kernel, &bench->twin[CB__COLD]};
+    double *values = malloc((size_t)bench->plan->sets * sizeof *values);
+    cb_status status = values ? CB_OK : cb_error_set(err, CB_NO_MEMORY, "worker: no memory");
+    pairs = pairs < PAIRS_MAX ? pairs : PAIRS_MAX;
+    for (int p = 0; p < pairs; p++) {
+        unsigned first = (unsigned)(cb__bench_draw(bench) >> 62);
+        for (unsigned i = 0; i < 4 && status == CB_OK; i++) {
+            unsigned what = first ^ i; /* a random one of four orders */
+            ns[what][p] = (double)NAN;
+            if (what < 2 || bench->has_twin)
+                status =
+                    rotate_k_or_2k(bench, sides[what >> 1], what & 1, values, &ns[what][p], err);
+        }
+    }
+    free(values);
+    if (status != CB_OK)
+        return status;
+    proof->pairs = pairs;
+    proof->kernel_k_ns = cb__median(ns[0], (size_t)pairs);
+    proof->kernel_2k_ns = cb__median(ns[1], (size_t)pairs);
+    proof->twin_k_ns = bench->has_twin ? cb__median(ns[2], (size_t)pairs) : (double)NAN;
+    proof->twin_2k_ns = bench->has_twin ? cb__median(ns[3], (size_t)pairs) : (double)NAN;
+    return CB_OK;
+}
+
+/* ---- the ceiling ---- */
+
+/* The twin on `sets` sets at once. */
+static cb_status piece_case(cb__bench *bench, int sets, cb__case *piece, cb_error *err)
+{
+    const cb__plan *plan = bench->plan;
+    bool reads = strcmp(plan->twin_kernel, "twin_read") == 0;
+    uint64_t bytes = (uint64_t)sets * (reads ? plan->set_bytes : plan->twin_bytes) / 64 * 64;
+    char shape[32];
+    snprintf(shape, sizeof shape, "%llu", (unsigned long long)bytes);
+    return cb__case_parse(bench->request.suite, bench->request.twin_variants[CB__COLD], shape,
+                          bench->request.isa, piece, err);
+}
+
+static cb_status time_pieces(cb__bench *bench, const cb__code *code, int sets, int pieces,
+                             double *ns, cb_error *err)
+{
+    const cb__backend *ops = bench->target.ops;
+    cb_status status = CB_OK;
+    for (int i = 0; i < pieces && status == CB_OK; i++) {
+        cb__launch launch = {0};
+        uint64_t first = (uint64_t)i * (uint64_t)sets;
+        cb__bench_twin_bind(bench, code, bench->ring + first * bench->plan->set_bytes,
+                            bench->twin_dst + first * bench->plan->twin_bytes, &launch);
+        uint64_t start = ops->now_ns(bench->target.device);
+        ops->launch(bench->target.device, &launch);
+        status = ops->sync(bench->target.device, err);
+        ns[i] = (double)(ops->now_ns(bench->target.device) - start);
+    }
+    return status;
+}
+
+cb_status cb__bench_asymptote(cb__bench *bench, cb__asymptote *out, cb_error *err)
+{
+    const cb__plan *plan = bench->plan;
+    uint64_t each = PIECE_BYTES / plan->set_bytes + 1;
+    int sets = each < (uint64_t)plan->k ? (int)each : plan->k;
+    int half = plan->k / sets, pieces = plan->sets / sets;
+    cb__case piece;
+    double *ns = malloc((size_t)(pieces + half) * sizeof *ns);
+    cb_status status = ns ? piece_case(bench, sets, &piece, err)
+                          : cb_error_set(err, CB_NO_MEMORY, "worker: no memory");
+    if (status == CB_OK) {
+        cb__code code = cb__case_code(&piece);
+        status = time_pieces(bench, &code, sets, pieces, ns, err);
+    }
+    if (status == CB_OK) {
+        double bytes = (double)(piece.cost.bytes_read + piece.cost.bytes_written);
+        memcpy(ns + pieces, ns, (size_t)half * sizeof *ns);
+        out->k_gb_per_s = bytes / mean_of_fastest(ns + pieces, half);
+        out->all_gb_per_s = bytes / mean_of_fastest(ns, pieces);
+    }
+    free(ns);
+    return status;
+}
