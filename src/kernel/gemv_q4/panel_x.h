@@ -1,18 +1,15 @@
-/* panel_x.h: activations in the form panel_run.h takes, written by every worker
- * for itself.
+/* panel_x.h: activations in the form panel_run.h takes, written by every worker for itself.
  *
- * act=f32: dot products take integers, so x becomes fixed point: per group of
- * 32, the integers x * 2^k of up to 30 bits and sign, k from the group's
- * largest value, each as four signed digits of base 256. A value down to 2^-7
- * of the group's largest is exact, a smaller one is rounded at 2^-31 of the
- * largest, which is 2^-7 of what f32 sums of the same group round. The dot
- * products of the digits are exact; they meet in f32.
+ * act=f32: dot products take integers, so x becomes fixed point: per group of 32, the integers
+ * x * 2^k of up to 30 bits and sign, k from the group's largest value, each as four signed digits
+ * of base 256. A value down to 2^-7 of the group's largest is exact, a smaller one is rounded at
+ * 2^-31 of the largest, which is 2^-7 of what f32 sums of the same group round. The dot products of
+ * the digits are exact; they meet in f32.
  *
- * A step of G groups is an array of words, each of them once a group: for each
- * of the 8 dot products of a group its digits, lowest first (act=q8: just xq);
- * -8 * the sum of x, which takes the offset of q off, of digits 0 and 1 as one
- * number and of digits 2 and 3; the value of a unit, NaN where x is not finite;
- * one unused.
+ * A step of G groups is an array of words, each of them once a group: for each of the 8 dot
+ * products of a group its digits, lowest first (act=q8: just xq); -8 * the sum of x, which takes
+ * the offset of q off, of digits 0 and 1 as one number and of digits 2 and 3; the value of a unit,
+ * NaN where x is not finite; one unused.
  */
 #ifndef CB_GEMV_Q4_PANEL_X_H
 #define CB_GEMV_Q4_PANEL_X_H
@@ -35,8 +32,7 @@ GEMV_INLINE __m128i add_halves(__m256i v)
     return _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
 }
 
-/* The bits of the largest |x| of a group: those of numbers order as integers
- * do. */
+/* The bits of the largest |x| of a group: those of numbers order as integers do. */
 GEMV_INLINE uint32_t largest_magnitude(const float *group)
 {
     __m256i a = _mm256_setzero_si256();
@@ -51,8 +47,7 @@ GEMV_INLINE uint32_t largest_magnitude(const float *group)
     return (uint32_t)_mm_cvtsi128_si32(m);
 }
 
-/* Four words each of four groups, from group `at` of a tile on, to their places
- * in its steps. */
+/* Four words each of four groups, from group `at` of a tile on, to their places in its steps. */
 GEMV_INLINE void spread_four(uint32_t *out, int64_t at, int word, const __m128i v[4],
                              const int groups, const int words)
 {
@@ -88,23 +83,21 @@ GEMV_INLINE void spread_eight(uint32_t *out, int64_t at, int word, const __m256i
         spread_four(out, at, word + 4, high, groups, words);
 }
 
-/* Four groups at `from` to the steps of a tile, as its groups `at` to at + 3.
- */
+/* Four groups at `from` to the steps of a tile, as its groups `at` to at + 3. */
 GEMV_INLINE void fix_four(const float *const from[4], uint32_t *out, int64_t at, const int groups)
 {
     const int words = PANEL_WORDS(DIGITS_F32);
     const __m256i order = _mm256_broadcastsi128_si256(
         _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
-    /* Adding and taking off 128 in the lower three bytes makes their digits
-     * signed, the carries included. */
+    /* Adding and taking off 128 in the lower three bytes makes their digits signed, the carries
+     * included. */
     const __m256i half = _mm256_set1_epi32(0x00808080);
     __m256 scale[4];
     __m256i sum[4], last[4];
     int32_t unit[4];
     GEMV_Q4_UNROLL
     for (int g = 0; g < 4; g++) {
-        /* |x| < 2^(e - 126), so k = 30 - (e - 126); 2^k and 2^-k both have to be
-         * normal. */
+        /* |x| < 2^(e - 126), so k = 30 - (e - 126); 2^k and 2^-k both have to be normal. */
         int32_t e = (int32_t)(largest_magnitude(from[g]) >> 23);
         int32_t field = 127 + 156 - e < 253 ? 127 + 156 - e : 253;
         scale[g] = _mm256_castsi256_ps(_mm256_set1_epi32(field << 23));
@@ -153,9 +146,8 @@ GEMV_INLINE void take_four(const int8_t *const xq[4], const float x_scale[4], ui
     spread_eight(out, at, PANEL_OFFSET(DIGITS_Q8), last, groups, words);
 }
 
-/* Activations of one token, `groups` groups from `first`; those past the end of
- * x are zero. Groups are taken by fours, so that `out` is written to the next
- * multiple of 4. */
+/* Activations of one token, `groups` groups from `first`; those past the end of x are zero.
+ * Groups are taken by fours, so that `out` is written to the next multiple of 4. */
 GEMV_INLINE void fix_tile(const gemv_q4_work *work, int token, int64_t first, int64_t groups,
                           uint32_t *out, const int step, const int digits)
 {
