@@ -209,9 +209,12 @@ void cb__double_text(double value, char text[32])
         /* Any decimal of up to DBL_DIG digits survives a normal double, and %g drops trailing
          * zeros, so DBL_DIG finds every shorter text too; subnormals hold fewer digits. */
         int digits = fpclassify(value) == FP_SUBNORMAL ? 1 : DBL_DIG;
+        char longest[64] = {0};
         do
-            snprintf(text, 32, "%.*g", digits, value);
-        while (digits++ < DBL_DECIMAL_DIG && strtod(text, NULL) != value);
+            snprintf(longest, sizeof longest, "%.*g", digits, value);
+        while (digits++ < DBL_DECIMAL_DIG && strtod(longest, NULL) != value);
+        memcpy(text, longest, 31); /* at most 24 bytes are in use */
+        text[31] = '\0';
         shorten_exponent(text);
     }
     uselocale(callers);
