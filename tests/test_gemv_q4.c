@@ -369,12 +369,12 @@ static void reference_equals_the_definition(void **state)
                 long double scale = ldexpl(1024 + (h & 1023), (h >> 10 & 31) - 25);
                 scale = (h & 0x8000) != 0 ? -scale : scale;
                 long double x =
-                    act == F32 ? ((float *)f.logical[X])[token * 96 + c]
+                    act == F32 ? (long double)((float *)f.logical[X])[token * 96 + c]
                                : (long double)((float *)f.logical[X_SCALE])[token * 3 + c / 32] *
                                      ((int8_t *)f.logical[XQ])[token * 96 + c];
                 sum += scale * (q - 8) * x;
             }
-            assert_true(fabsl(sum - f.value[i]) < 1e-12L);
+            assert_true(fabsl(sum - (long double)f.value[i]) < 1e-12L);
             assert_true(f.bound[i] > 0);
         }
         fixture_fini(&f);

@@ -92,7 +92,16 @@ static const cb_choice tunables_portable[GEMV_TUNABLES] = TUNABLES(4, 0);
 static const cb_choice tunables_avx2[GEMV_TUNABLES] = TUNABLES(8, 16384);
 static const cb_choice tunables_avx512[GEMV_TUNABLES] = TUNABLES(8, 16384);
 static const cb_choice tunables_avx512fixed[GEMV_TUNABLES] = TUNABLES(4, 16384);
-static const cb_choice tunables_avx512vnni[GEMV_TUNABLES] = TUNABLES(8, 0);
+static cb_choice tunables_avx512vnni[GEMV_TUNABLES] = TUNABLES(8, 0);
+
+/* Zen 4 fetches well by itself, and prefetching keeps it from that; Emerald Rapids, 16 threads,
+ * cold 14336x4096, same day: 0.89 and 0.93 with 0, 0.96 with 8192. */
+static void presets_of_this_processor(void)
+{
+    __builtin_cpu_init();
+    if (__builtin_cpu_is("intel"))
+        tunables_avx512vnni[GEMV_PREFETCH].preset = 8192;
+}
 
 static int covers_f32(const cb_problem *problem)
 {
@@ -179,5 +188,8 @@ static const cb_module module = {CB_KERNEL_ABI, sizeof(cb_kernel), kernels, 1};
 
 const cb_module *cb_module_entry(void)
 {
+#if CB_X86
+    presets_of_this_processor();
+#endif
     return &module;
 }
