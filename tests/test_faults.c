@@ -25,6 +25,7 @@ typedef struct fault {
 static const fault table[] = {
     {"clean", "clean", DEVICE ",noise=0.01", "", "ok"},
     {"unwritten tail", "unwritten_tail", DEVICE, "written", "wrong"},
+    {"rows left over, of other shapes", "whole_fours", DEVICE, "written", "wrong"},
     {"never written", "never_written", DEVICE, "written", "wrong"},
     {"write past the end", "past_end", DEVICE, "guards", "wrong"},
     {"write before the start", "before_start", DEVICE, "guards", "wrong"},

@@ -71,17 +71,17 @@ static void outputs(judge *j)
     cb__check_status seen = f->slots ? CB__PASS : CB__SKIP;
     const unsigned long long n = f->elements;
     if (f->unwritten)
-        add(j, "written", CB__VERDICT_WRONG, true, CB__FAIL, "%llu never written, first at %llu",
-            (unsigned long long)f->unwritten, (unsigned long long)f->first_unwritten);
+        add(j, "written", CB__VERDICT_WRONG, true, CB__FAIL, "%llu never written, first at %llu%s",
+            (unsigned long long)f->unwritten, (unsigned long long)f->first_unwritten, f->where);
     else
         add(j, "written", CB__VERDICT_WRONG, true, seen,
             "every element differs from one of two poisons");
     if (f->guard_bytes)
         add(j, "guards", CB__VERDICT_WRONG, true, CB__FAIL,
-            "%llu bytes changed outside an output, first %lld bytes %s its end",
+            "%llu bytes changed outside an output, first %lld bytes %s its end%s",
             (unsigned long long)f->guard_bytes,
             (long long)(f->first_guard < 0 ? -f->first_guard : f->first_guard),
-            f->first_guard < 0 ? "before" : "past");
+            f->first_guard < 0 ? "before" : "past", f->where);
     else
         add(j, "guards", CB__VERDICT_WRONG, true, seen, "the zones around outputs are unchanged");
     add(j, "inputs", CB__VERDICT_WRONG, true,
@@ -93,16 +93,18 @@ static void outputs(judge *j)
     if (f->beyond)
         add(j, "bound", CB__VERDICT_WRONG, true, CB__FAIL,
             "%llu of %llu elements outside the error bound, first at %llu: got %.9g, want %.9g "
-            "+- %.3g",
+            "+- %.3g%s",
             (unsigned long long)f->beyond, n, (unsigned long long)f->first_beyond, f->got, f->want,
-            f->bound);
+            f->bound, f->where);
     else
         add(j, "bound", CB__VERDICT_WRONG, true, seen,
-            "%llu elements of %llu outputs against f64; largest error %.3f of the bound", n,
-            (unsigned long long)f->slots, f->worst);
+            "%llu elements of %llu outputs, of %d more shapes too, against f64; largest error %.3f "
+            "of "
+            "the bound",
+            n, (unsigned long long)f->slots, f->ragged, f->worst);
     if (f->nonfinite)
-        add(j, "finite", CB__VERDICT_WRONG, true, CB__FAIL, "%llu NaN or Inf, first at %llu",
-            (unsigned long long)f->nonfinite, (unsigned long long)f->first_nonfinite);
+        add(j, "finite", CB__VERDICT_WRONG, true, CB__FAIL, "%llu NaN or Inf, first at %llu%s",
+            (unsigned long long)f->nonfinite, (unsigned long long)f->first_nonfinite, f->where);
     else
         add(j, "finite", CB__VERDICT_WRONG, true, seen, "no NaN, no Inf");
 }

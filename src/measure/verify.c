@@ -1,6 +1,7 @@
 #include "measure/verify.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,4 +126,21 @@ void cb__verify_written(const cb__case *c, const cb__plan *plan, uint64_t seed, 
         }
         free(poison);
     }
+}
+
+void cb__findings_merge(cb__findings *into, const cb__findings *from, const char *shape)
+{
+    bool bad = from->unwritten || from->guard_bytes || from->nonfinite || from->beyond;
+    bool was_bad = into->unwritten || into->guard_bytes || into->nonfinite || into->beyond;
+    uint64_t slots = into->slots + from->slots, elements = into->elements + from->elements;
+    double worst = into->worst > from->worst ? into->worst : from->worst;
+    int ragged = into->ragged + 1; /* a shape and a submit mode */
+    if (bad && !was_bad) {
+        *into = *from;
+        snprintf(into->where, sizeof into->where, " with shape %s", shape);
+    }
+    into->slots = slots;
+    into->elements = elements;
+    into->worst = worst;
+    into->ragged = ragged;
 }

@@ -22,6 +22,8 @@ uint64_t cb__reference_elements(const cb__case *c);
  * its end). */
 typedef struct cb__findings {
     uint64_t slots, elements;
+    int ragged;      /* other shapes that are among them */
+    char where[112]; /* " with shape 3x224" where a fault was found on one of those; else "" */
     uint64_t unwritten, first_unwritten;
     uint64_t guard_bytes; /* changed */
     int64_t first_guard;
@@ -41,5 +43,8 @@ void cb__verify_slot(const cb__case *c, const cb__plan *plan, const cb__referenc
  * times were never written. */
 void cb__verify_written(const cb__case *c, const cb__plan *plan, uint64_t seed, int slot,
                         const void *after0, const void *after1, cb__findings *findings);
+
+/* Adds what was found on another shape. */
+void cb__findings_merge(cb__findings *into, const cb__findings *from, const char *shape);
 
 #endif

@@ -110,7 +110,7 @@ static cb_status memory_files(cb__session *s, cb_error *err)
     return status;
 }
 
-static cb_status fill(cb__session *s, cb_error *err)
+cb_status cb__session_fill(cb__session *s, cb_error *err)
 {
     cb__work work = common_work(s->request, "fill");
     work.ring_fd = s->ring.fd;
@@ -189,7 +189,7 @@ static void share_time(const cb__session *s, cb__work *work)
         work->modes[i].blocks = CB__BLOCKS_MIN;
 }
 
-static cb_status one_round(cb__session *s, cb_error *err)
+cb_status cb__session_round(cb__session *s, cb_error *err)
 {
     cb__work work = common_work(s->request, "round");
     work.seed = cb_random(s->request->seed, 0x726f756e64u, 0, (uint64_t)s->nrounds) >> 1;
@@ -201,7 +201,7 @@ static cb_status one_round(cb__session *s, cb_error *err)
     work.nmodes = s->nmodes;
     memcpy(work.modes, s->modes, sizeof work.modes);
     share_time(s, &work);
-    work.ntwins = *s->out->plan.twin_kernel ? 2 : 0;
+    work.ntwins = *s->out->twins[CB__WARM] ? 2 : 0; /* none was picked for a ragged shape */
     work.twins[CB__COLD] = s->out->twins[CB__COLD];
     work.twins[CB__WARM] = s->out->twins[CB__WARM];
     cb__json *answer = NULL;
@@ -259,13 +259,20 @@ static void plan_blocks(cb__session *s, double round_s)
         s->modes[i].blocks = n;
 }
 
-/* Every row knows what it is going to say: broken beyond repair, or settled and its coldness
- * decided. */
-static bool done(const cb__session *s)
+static bool any_wrong(const cb__session *s)
 {
     for (int i = 0; i < s->out->nrows; i++)
         if (s->out->rows[i].verdict == CB__VERDICT_WRONG)
             return true;
+    return false;
+}
+
+/* Every row knows what it is going to say: broken beyond repair, or settled and its coldness
+ * decided. */
+static bool done(const cb__session *s)
+{
+    if (any_wrong(s))
+        return true;
     bool cold = !s->request->caches[CB__COLD] || cold_decided(s);
     return s->nrounds >= CB__ROUNDS_MIN && cold && all_settled(s);
 }
@@ -274,7 +281,7 @@ static cb_status rounds(cb__session *s, cb_error *err)
 {
     for (;;) {
         double before = elapsed_s(s);
-        cb_status status = one_round(s, err);
+        cb_status status = cb__session_round(s, err);
         if (status != CB_OK)
             return status;
         cb__session_judge(s);
@@ -328,12 +335,21 @@ static cb_status absorb(cb__session *s, cb_status status, cb_error *err)
     return own ? CB_OK : status;
 }
 
-cb_status cb__run_measure(const cb__run_request *request, cb__arena *arena, cb__run_case *out,
-                          cb_error *err)
+static cb_status measure(cb__session *s, cb_error *err)
 {
-    cb__session *s = cb__arena_alloc(arena, sizeof *s);
-    if (!s)
-        return cb_error_set(err, CB_NO_MEMORY, "no memory for a case");
+    cb_status status = cb__session_fill(s, err);
+    if (status == CB_OK)
+        status = pick(s, err);
+    if (status == CB_OK)
+        status = rounds(s, err);
+    if (status == CB_OK)
+        status = digest(s, err);
+    return status;
+}
+
+cb_status cb__session_open(cb__session *s, const cb__run_request *request, cb__arena *arena,
+                           cb__run_case *out, cb_error *err)
+{
     s->request = request;
     s->out = out;
     s->arena = arena;
@@ -341,20 +357,31 @@ cb_status cb__run_measure(const cb__run_request *request, cb__arena *arena, cb__
     s->ring = s->reference = s->exchange = (cb__region)CB__REGION_INIT;
     out->complete = true;
     rows(s);
-    cb_status status = memory_files(s, err);
-    if (status == CB_OK)
-        status = fill(s, err);
-    if (status == CB_OK)
-        status = pick(s, err);
-    if (status == CB_OK)
-        status = rounds(s, err);
-    if (status == CB_OK)
-        status = digest(s, err);
-    status = absorb(s, status, err);
-    cb__session_judge(s);
-    out->wall_s = (double)(cb__clock_ns() - s->start_ns) * 1e-9;
+    return memory_files(s, err);
+}
+
+void cb__session_close(cb__session *s)
+{
     cb__region_fini(&s->ring);
     cb__region_fini(&s->reference);
     cb__region_fini(&s->exchange);
+}
+
+cb_status cb__run_measure(const cb__run_request *request, cb__arena *arena, cb__run_case *out,
+                          cb_error *err)
+{
+    cb__session *s = cb__arena_alloc(arena, sizeof *s);
+    if (!s)
+        return cb_error_set(err, CB_NO_MEMORY, "no memory for a case");
+    cb_status status = cb__session_open(s, request, arena, out, err);
+    if (status == CB_OK)
+        status = cb__session_ragged(s, err);
+    cb__session_judge(s);
+    if (status == CB_OK && !any_wrong(s)) /* what is wrong already is not timed */
+        status = measure(s, err);
+    status = absorb(s, status, err);
+    cb__session_judge(s);
+    out->wall_s = (double)(cb__clock_ns() - s->start_ns) * 1e-9;
+    cb__session_close(s);
     return status;
 }

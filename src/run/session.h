@@ -24,6 +24,18 @@ typedef struct cb__session {
     uint64_t device_ns; /* of the device's clock, all rounds */
 } cb__session;
 
+/* Rows and memory files; close frees the files, samples stay in the arena. */
+cb_status cb__session_open(cb__session *s, const cb__run_request *request, cb__arena *arena,
+                           cb__run_case *out, cb_error *err);
+void cb__session_close(cb__session *s);
+cb_status cb__session_fill(cb__session *s, cb_error *err);
+cb_status cb__session_round(cb__session *s, cb_error *err);
+
+/* Verifies the same variant on shapes that bite (one row, odd counts, wide ones), warm, in every
+ * submit mode asked, and adds what it finds to each row's evidence. With widths under 64 a deleted
+ * inner loop once left every test green. */
+cb_status cb__session_ragged(cb__session *s, cb_error *err);
+
 /* Looks at the outputs that round `r` handed over, and adds what it found to each row's evidence.
  */
 void cb__session_verify(cb__session *s, const cb__round_answer *round, uint64_t seed);

@@ -98,6 +98,8 @@ static int clean(const cb_launch *l)
     }
 
 FAULT(unwritten_tail, { rows(l, 0, n - 3); })
+/* Right for the shape that is asked, not for others. */
+FAULT(whole_fours, { rows(l, 0, n / 4 * 4); })
 FAULT(never_written, {})
 FAULT(past_end, {
     rows(l, 0, n);
@@ -167,10 +169,11 @@ FAULT(tires, {
         .name = #fault, .help = "seeded", .run = fault                                             \
     }
 static const cb_impl impls[] = {
-    IMPL(clean),        IMPL(unwritten_tail), IMPL(never_written), IMPL(past_end),
-    IMPL(before_start), IMPL(edits_weight),   IMPL(edits_input),   IMPL(group_wrong),
-    IMPL(not_a_number), IMPL(fewer_bits),     IMPL(fails),         IMPL(crashes),
-    IMPL(leaves),       IMPL(hangs),          IMPL(garbage),       IMPL(tires),
+    IMPL(clean),       IMPL(unwritten_tail), IMPL(whole_fours),  IMPL(never_written),
+    IMPL(past_end),    IMPL(before_start),   IMPL(edits_weight), IMPL(edits_input),
+    IMPL(group_wrong), IMPL(not_a_number),   IMPL(fewer_bits),   IMPL(fails),
+    IMPL(crashes),     IMPL(leaves),         IMPL(hangs),        IMPL(garbage),
+    IMPL(tires),
 };
 
 static const cb_kernel kernel = {
