@@ -323,7 +323,7 @@ void cb__residency_text(const cb__evidence *e, char *text, size_t size)
     const char *what = set <= llc / 2 ? "fit: this measures the cache"
                        : set <= llc   ? "may fit: this measures the cache, or part of it"
                                       : "do not fit";
-    snprintf(text, size, "%.1f MB against %.1f MB of last-level cache: they %s", set / 1e6,
+    snprintf(text, size, "%.3g MB against %.3g MB of last-level cache: they %s", set / 1e6,
              llc / 1e6, what);
     double above = e->gb_per_s.lo / e->asymptote_gb_per_s.hi;
     if (above > 1)

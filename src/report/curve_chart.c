@@ -23,14 +23,18 @@ static void ranges(const cb__curve *c, axis *x, axis *y)
 {
     double most = 0, least = (double)INFINITY;
     for (int i = 0; i < c->n; i++) {
-        most = fmax(most, c->points[i].gb_per_s.mid);
-        least = fmin(least, fmax(c->points[i].gb_per_s.mid, 1e-3));
+        double value = c->points[i].gb_per_s.mid;
+        most = fmax(most, value);
+        if (value > 0) /* a size that could not be resolved has no height */
+            least = fmin(least, value);
     }
+    if (!(most > 0))
+        most = least = 1;
     *x = (axis){log((double)c->points[0].bytes), log((double)c->points[c->n - 1].bytes), 72};
     *y = (axis){log(least / 1.15), log(most * 1.15), HEIGHT};
 }
 
-static void size_labels(const cb__curve *c, axis x, cb__buf *out)
+static void size_labels(axis x, cb__buf *out)
 {
     char line[COLUMNS_MAX + 32];
     memset(line, ' ', sizeof line);
@@ -45,7 +49,6 @@ static void size_labels(const cb__curve *c, axis x, cb__buf *out)
         end = at + (int)strlen(text);
         free_from = end + 2;
     }
-    (void)c;
     cb__buf_printf(out, "          %.*s\n", end, line);
 }
 
@@ -59,7 +62,9 @@ void cb__report_curve_chart(const cb__curve *c, cb__buf *out)
     memset(grid, ' ', sizeof grid);
     for (int i = 0; i < c->n; i++) {
         const cb__curve_point *p = &c->points[i];
-        char *at = &grid[cell(y, fmax(p->gb_per_s.mid, 1e-3))][cell(x, (double)p->bytes)];
+        if (!(p->gb_per_s.mid > 0))
+            continue;
+        char *at = &grid[cell(y, p->gb_per_s.mid)][cell(x, (double)p->bytes)];
         char mark = p->threads == 1 ? '1' : 'N';
         *at = *at == ' ' || *at == mark ? mark : '*';
     }
@@ -73,7 +78,7 @@ void cb__report_curve_chart(const cb__curve *c, cb__buf *out)
             end--;
         cb__buf_printf(out, "%8.1f |%.*s\n", value, end, grid[row]);
     }
-    size_labels(c, x, out);
+    size_labels(x, out);
 }
 
 void cb__report_curve_table(const cb__curve *c, bool color, cb__buf *out)
