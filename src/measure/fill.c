@@ -180,23 +180,24 @@ static void sample(const filling *f, cb__filled *out)
         out->distinct_words += i == 0 || words[i] != words[i - 1];
 }
 
-typedef struct summing {
+typedef struct checking {
     const filling *f;
-    uint32_t *sums;
-} summing;
+    uint32_t *checksums;
+} checking;
 
+/* As the reading twin takes it, over all words of a set's share of the ring. */
 static void checksum_share(void *arg, int worker, int workers)
 {
-    const summing *s = arg;
-    for (int set = worker; set < s->f->plan->sets; set += workers) {
-        const unsigned char *at = s->f->base + (uint64_t)set * s->f->plan->set_bytes;
-        uint32_t sum = 0;
-        for (uint64_t i = 0; i < s->f->plan->twin_bytes; i += 4) {
+    const checking *c = arg;
+    for (int set = worker; set < c->f->plan->sets; set += workers) {
+        const unsigned char *at = c->f->base + (uint64_t)set * c->f->plan->set_bytes;
+        uint32_t checksum = 0;
+        for (uint64_t i = 0; i < c->f->plan->twin_bytes; i += 4) {
             uint32_t word;
             memcpy(&word, at + i, 4);
-            sum += word;
+            checksum ^= word;
         }
-        s->sums[set] = sum;
+        c->checksums[set] = checksum;
     }
 }
 
@@ -271,7 +272,7 @@ cb_status cb__fill(const cb__case *c, const cb__plan *plan, cb__pool *pool, uint
         progress(arg, (set + 1.0) / plan->sets);
     }
     if (strcmp(plan->twin_kernel, "twin_read") == 0)
-        cb__pool_run(pool, checksum_share, &(summing){&f, out->checksums});
+        cb__pool_run(pool, checksum_share, &(checking){&f, out->checksums});
     digesting d = {base, plan->file_bytes, 0};
     cb__pool_run(pool, digest_share, &d);
     out->digest = d.sum;

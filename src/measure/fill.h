@@ -11,7 +11,7 @@
 
 typedef struct cb__filled {
     uint64_t digest;     /* of the whole file */
-    uint32_t *checksums; /* [sets]: sum of the u32 words that a reading twin reads; owned by the
+    uint32_t *checksums; /* [sets]: xor of the u32 words that a reading twin reads; owned by the
                             caller (free) */
     uint64_t sampled_words, distinct_words; /* of the rotating operands: is the content random? */
     double prepare_ns;                      /* packing, all sets */

@@ -76,7 +76,7 @@ static void reference(const cb_problem *problem, const void *const *logical, int
     (void)first; /* one element: 0 */
     if (count == 0)
         return;
-    value[0] = (double)cb__reference_sum(logical[SRC], cb__stream_read_bytes(problem));
+    value[0] = (double)cb__reference_checksum(logical[SRC], cb__stream_read_bytes(problem));
     bound[0] = 0;
 }
 
@@ -105,7 +105,7 @@ static const cb_impl IMPLS[] = {
 static const cb_kernel KERNEL = {
     .name = "stream_read",
     .summary = "reads a stream; the traffic follows work (control kernel)",
-    .formula = "checksum = sum(src[0 .. n/4)) mod 2^32, n = floor(bytes*work/1000/64)*64",
+    .formula = "checksum = xor of src[0 .. n/4), n = floor(bytes*work/1000/64)*64",
     .dims = DIMS,
     .ndims = 1,
     .params = PARAMS,

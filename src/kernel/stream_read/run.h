@@ -12,9 +12,9 @@ static inline int run_stream_read(const cb_launch *launch)
     cb__share share =
         cb__share_of(cb__stream_read_bytes(&launch->problem), launch->worker, launch->workers);
     const char *src = launch->operands[SRC];
-    uint32_t sum = cb__read_sum(src + share.offset, share.lines, 1, launch->tunables[0]);
-    cb__finish_sum(launch->operands[PARTIAL], launch->operands[CHECKSUM], sum, launch->worker,
-                   launch->workers);
+    uint32_t own = cb__read_checksum(src + share.offset, share.lines, 1, launch->tunables[0]);
+    cb__finish_checksum(launch->operands[PARTIAL], launch->operands[CHECKSUM], own, launch->worker,
+                        launch->workers);
     return 0;
 }
 

@@ -2,10 +2,10 @@
  * line.
  *
  * The order is what matters here. Zen 4 starts two 256-bit loads a cycle only while both go to one
- * line: with the two loads of a line side by side, then their adds, a set in L1 is read at 64.0
- * cycles for 4 KiB, the port bound; with the loads as memory operands of the adds, at 64 to 68, as
- * the pairing falls; with 512-bit loads, at 68 to 72 (EPYC of family 25, model 17; November 2026).
- * Written in assembly so that the order stays.
+ * line: with the two loads of a line side by side, then their xors, a set in L1 is read at 64.0
+ * cycles for 4 KiB, the port bound; with the loads as memory operands of the operations, at 64 to
+ * 68, as the pairing falls; with 512-bit loads, at 68 to 72 (EPYC of family 25, model 17; November
+ * 2026). Written in assembly so that the order stays.
  */
 #ifndef COLDBENCH_KERNEL_TWIN_LINES_H
 #define COLDBENCH_KERNEL_TWIN_LINES_H
@@ -19,53 +19,33 @@ enum { LINE_ACCUMULATORS = 8, LINE_UNIT = 16 };
 
 typedef __m256i line_vec;
 
-/* Adds LINE_UNIT lines from p on to the accumulators. */
-LINE_INLINE void line_add_unit(line_vec acc[LINE_ACCUMULATORS], const char *p)
+/* clang-format off */
+#define LINE_ONE(at, acc_lo, acc_hi) \
+    "vmovdqa " #at "(%[p]), %[lo]\n\t" \
+    "vmovdqa " #at "+32(%[p]), %[hi]\n\t" \
+    "vpxor %[lo], %[" #acc_lo "], %[" #acc_lo "]\n\t" \
+    "vpxor %[hi], %[" #acc_hi "], %[" #acc_hi "]\n\t"
+#define LINE_FOUR(at) \
+    LINE_ONE(at, a, b) LINE_ONE(at+64, c, d) LINE_ONE(at+128, e, f) LINE_ONE(at+192, g, h)
+/* clang-format on */
+
+/* Xors LINE_UNIT lines from p on into the accumulators. */
+LINE_INLINE void line_xor_unit(line_vec acc[LINE_ACCUMULATORS], const char *p)
 {
     __m256i lo, hi;
-    __asm__("vmovdqa 0(%10), %8\n\tvmovdqa 32(%10), %9\n\t"
-            "vpaddd %8, %0, %0\n\tvpaddd %9, %1, %1\n\t"
-            "vmovdqa 64(%10), %8\n\tvmovdqa 96(%10), %9\n\t"
-            "vpaddd %8, %2, %2\n\tvpaddd %9, %3, %3\n\t"
-            "vmovdqa 128(%10), %8\n\tvmovdqa 160(%10), %9\n\t"
-            "vpaddd %8, %4, %4\n\tvpaddd %9, %5, %5\n\t"
-            "vmovdqa 192(%10), %8\n\tvmovdqa 224(%10), %9\n\t"
-            "vpaddd %8, %6, %6\n\tvpaddd %9, %7, %7\n\t"
-            "vmovdqa 256(%10), %8\n\tvmovdqa 288(%10), %9\n\t"
-            "vpaddd %8, %0, %0\n\tvpaddd %9, %1, %1\n\t"
-            "vmovdqa 320(%10), %8\n\tvmovdqa 352(%10), %9\n\t"
-            "vpaddd %8, %2, %2\n\tvpaddd %9, %3, %3\n\t"
-            "vmovdqa 384(%10), %8\n\tvmovdqa 416(%10), %9\n\t"
-            "vpaddd %8, %4, %4\n\tvpaddd %9, %5, %5\n\t"
-            "vmovdqa 448(%10), %8\n\tvmovdqa 480(%10), %9\n\t"
-            "vpaddd %8, %6, %6\n\tvpaddd %9, %7, %7\n\t"
-            "vmovdqa 512(%10), %8\n\tvmovdqa 544(%10), %9\n\t"
-            "vpaddd %8, %0, %0\n\tvpaddd %9, %1, %1\n\t"
-            "vmovdqa 576(%10), %8\n\tvmovdqa 608(%10), %9\n\t"
-            "vpaddd %8, %2, %2\n\tvpaddd %9, %3, %3\n\t"
-            "vmovdqa 640(%10), %8\n\tvmovdqa 672(%10), %9\n\t"
-            "vpaddd %8, %4, %4\n\tvpaddd %9, %5, %5\n\t"
-            "vmovdqa 704(%10), %8\n\tvmovdqa 736(%10), %9\n\t"
-            "vpaddd %8, %6, %6\n\tvpaddd %9, %7, %7\n\t"
-            "vmovdqa 768(%10), %8\n\tvmovdqa 800(%10), %9\n\t"
-            "vpaddd %8, %0, %0\n\tvpaddd %9, %1, %1\n\t"
-            "vmovdqa 832(%10), %8\n\tvmovdqa 864(%10), %9\n\t"
-            "vpaddd %8, %2, %2\n\tvpaddd %9, %3, %3\n\t"
-            "vmovdqa 896(%10), %8\n\tvmovdqa 928(%10), %9\n\t"
-            "vpaddd %8, %4, %4\n\tvpaddd %9, %5, %5\n\t"
-            "vmovdqa 960(%10), %8\n\tvmovdqa 992(%10), %9\n\t"
-            "vpaddd %8, %6, %6\n\tvpaddd %9, %7, %7\n\t"
-            : "+x"(acc[0]), "+x"(acc[1]), "+x"(acc[2]), "+x"(acc[3]), "+x"(acc[4]), "+x"(acc[5]),
-              "+x"(acc[6]), "+x"(acc[7]), "=&x"(lo), "=&x"(hi)
-            : "r"(p), "m"(*(const char(*)[LINE_UNIT * 64]) p));
+    __asm__(
+        LINE_FOUR(0) LINE_FOUR(256) LINE_FOUR(512) LINE_FOUR(768)
+        : [a] "+x"(acc[0]), [b] "+x"(acc[1]), [c] "+x"(acc[2]), [d] "+x"(acc[3]), [e] "+x"(acc[4]),
+          [f] "+x"(acc[5]), [g] "+x"(acc[6]), [h] "+x"(acc[7]), [lo] "=&x"(lo), [hi] "=&x"(hi)
+        : [p] "r"(p), "m"(*(const char(*)[LINE_UNIT * 64]) p));
 }
 
-/* Adds one line to one accumulator. */
-LINE_INLINE void line_add(line_vec *acc, const char *p)
+/* Xors one line into two of the accumulators. */
+LINE_INLINE void line_xor(line_vec acc[LINE_ACCUMULATORS], const char *p)
 {
     const __m256i *half = (const __m256i *)(const void *)p;
-    *acc = _mm256_add_epi32(*acc, _mm256_load_si256(half));
-    *acc = _mm256_add_epi32(*acc, _mm256_load_si256(half + 1));
+    acc[0] = _mm256_xor_si256(acc[0], _mm256_load_si256(half));
+    acc[1] = _mm256_xor_si256(acc[1], _mm256_load_si256(half + 1));
 }
 
 typedef struct line_value {

@@ -1,9 +1,11 @@
 /* lines_avx512.h: the operations on 64-byte lines that the loops are made of, AVX-512.
  *
- * A load is the memory operand of the add that consumes it, written in assembly with a plain base
- * register: one fused operation a line, and no compiler can split, reassociate or drop it. Golden
- * Cove and Zen 5 start two of them a cycle (128 B), Zen 4 one (64 B): sixteen lines take eight
- * cycles of both load ports and of both 512-bit adders, and seventeen of the 48 dispatch slots.
+ * Two lines take one vector operation, a three-way xor: the first line is loaded, the second is the
+ * memory operand. Golden Cove and Zen 5 start two loads a cycle (128 B), Zen 4 one. Golden Cove has
+ * two ports for 512-bit arithmetic: with an operation a line both would have to be given work in
+ * every cycle, and a set in L1 was read at 84 % of what plain loads reach (Emerald Rapids; November
+ * 2026). Written in assembly with a plain base register, so that the operand stays fused and no
+ * compiler can split, reassociate or drop it.
  */
 #ifndef COLDBENCH_KERNEL_TWIN_LINES_H
 #define COLDBENCH_KERNEL_TWIN_LINES_H
@@ -13,38 +15,34 @@
 
 #define LINE_INLINE static inline __attribute__((always_inline))
 
-enum { LINE_ACCUMULATORS = 8, LINE_UNIT = 16 };
+enum { LINE_ACCUMULATORS = 8, LINE_UNIT = 32 };
 
 typedef __m512i line_vec;
 
-/* Adds LINE_UNIT lines from p on to the accumulators. */
-LINE_INLINE void line_add_unit(line_vec acc[LINE_ACCUMULATORS], const char *p)
+/* clang-format off */
+#define LINE_PAIR(at, acc) \
+    "vmovdqa64 " #at "(%[p]), %[line]\n\t" \
+    "vpternlogd $0x96, " #at "+64(%[p]), %[line], %[" #acc "]\n\t"
+#define LINE_PAIRS(at) \
+    LINE_PAIR(at, a) LINE_PAIR(at+128, b) LINE_PAIR(at+256, c) LINE_PAIR(at+384, d) \
+    LINE_PAIR(at+512, e) LINE_PAIR(at+640, f) LINE_PAIR(at+768, g) LINE_PAIR(at+896, h)
+/* clang-format on */
+
+/* Xors LINE_UNIT lines from p on into the accumulators. */
+LINE_INLINE void line_xor_unit(line_vec acc[LINE_ACCUMULATORS], const char *p)
 {
-    __asm__("vpaddd 0(%8), %0, %0\n\t"
-            "vpaddd 64(%8), %1, %1\n\t"
-            "vpaddd 128(%8), %2, %2\n\t"
-            "vpaddd 192(%8), %3, %3\n\t"
-            "vpaddd 256(%8), %4, %4\n\t"
-            "vpaddd 320(%8), %5, %5\n\t"
-            "vpaddd 384(%8), %6, %6\n\t"
-            "vpaddd 448(%8), %7, %7\n\t"
-            "vpaddd 512(%8), %0, %0\n\t"
-            "vpaddd 576(%8), %1, %1\n\t"
-            "vpaddd 640(%8), %2, %2\n\t"
-            "vpaddd 704(%8), %3, %3\n\t"
-            "vpaddd 768(%8), %4, %4\n\t"
-            "vpaddd 832(%8), %5, %5\n\t"
-            "vpaddd 896(%8), %6, %6\n\t"
-            "vpaddd 960(%8), %7, %7\n\t"
-            : "+v"(acc[0]), "+v"(acc[1]), "+v"(acc[2]), "+v"(acc[3]), "+v"(acc[4]), "+v"(acc[5]),
-              "+v"(acc[6]), "+v"(acc[7])
-            : "r"(p), "m"(*(const char(*)[LINE_UNIT * 64]) p));
+    __m512i line;
+    __asm__(
+        LINE_PAIRS(0) LINE_PAIRS(1024)
+        : [a] "+v"(acc[0]), [b] "+v"(acc[1]), [c] "+v"(acc[2]), [d] "+v"(acc[3]), [e] "+v"(acc[4]),
+          [f] "+v"(acc[5]), [g] "+v"(acc[6]), [h] "+v"(acc[7]), [line] "=&v"(line)
+        : [p] "r"(p), "m"(*(const char(*)[LINE_UNIT * 64]) p));
 }
 
-/* Adds one line to one accumulator. */
-LINE_INLINE void line_add(line_vec *acc, const char *p)
+/* Xors one line into an accumulator. */
+LINE_INLINE void line_xor(line_vec acc[LINE_ACCUMULATORS], const char *p)
 {
-    *acc = _mm512_add_epi32(*acc, _mm512_load_si512(p));
+    acc[0] = _mm512_xor_si512(acc[0], _mm512_load_si512(p));
 }
 
 typedef struct line_value {

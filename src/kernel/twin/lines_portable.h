@@ -14,20 +14,21 @@ enum { LINE_ACCUMULATORS = 8, LINE_UNIT = 16 };
 
 typedef uint32_t line_vec __attribute__((vector_size(16), may_alias));
 
-/* Adds LINE_UNIT lines from p on to the accumulators. */
-LINE_INLINE void line_add_unit(line_vec acc[LINE_ACCUMULATORS], const char *p)
+/* Xors LINE_UNIT lines from p on into the accumulators. */
+LINE_INLINE void line_xor_unit(line_vec acc[LINE_ACCUMULATORS], const char *p)
 {
     const line_vec *quarter = (const line_vec *)(const void *)p;
 #pragma GCC unroll 64
     for (int i = 0; i < LINE_UNIT * 4; i++)
-        acc[i % LINE_ACCUMULATORS] += quarter[i];
+        acc[i % LINE_ACCUMULATORS] ^= quarter[i];
 }
 
-/* Adds one line to one accumulator. */
-LINE_INLINE void line_add(line_vec *acc, const char *p)
+/* Xors one line into four of the accumulators. */
+LINE_INLINE void line_xor(line_vec acc[LINE_ACCUMULATORS], const char *p)
 {
     const line_vec *quarter = (const line_vec *)(const void *)p;
-    *acc += (quarter[0] + quarter[1]) + (quarter[2] + quarter[3]);
+    for (int i = 0; i < 4; i++)
+        acc[i] ^= quarter[i];
 }
 
 typedef struct line_value {

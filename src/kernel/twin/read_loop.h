@@ -20,9 +20,9 @@ enum { CB__READ_BLOCK = 64, CB__STREAMS_MAX = 2 };
 LINE_INLINE void cb__read_rest(line_vec acc[LINE_ACCUMULATORS], const char *p, size_t lines)
 {
     for (; lines >= LINE_UNIT; lines -= LINE_UNIT, p += LINE_UNIT * CB__LINE)
-        line_add_unit(acc, p);
+        line_xor_unit(acc, p);
     for (; lines > 0; lines--, p += CB__LINE)
-        line_add(&acc[0], p);
+        line_xor(acc, p);
 }
 
 /* `streams` is a constant where this is inlined. */
@@ -30,17 +30,17 @@ LINE_INLINE void cb__read_pass(line_vec acc[LINE_ACCUMULATORS], const char *shar
                                size_t streams)
 {
     const size_t visit = CB__READ_BLOCK / streams;
-    const size_t each = lines / streams;
+    const size_t each = lines / streams, left = each % visit;
     const char *p[CB__STREAMS_MAX];
     for (size_t k = 0; k < streams; k++)
         p[k] = share + k * each * CB__LINE;
-    size_t left = each;
-    for (; left >= visit; left -= visit)
+    /* The first pointer is also the counter. */
+    for (const char *end = share + (each - left) * CB__LINE; p[0] != end;)
 #pragma GCC unroll 2
         for (size_t k = 0; k < streams; k++)
 #pragma GCC unroll 4
             for (size_t i = 0; i < visit; i += LINE_UNIT) {
-                line_add_unit(acc, p[k]);
+                line_xor_unit(acc, p[k]);
                 p[k] += LINE_UNIT * CB__LINE;
                 __asm__("" : "+r"(p[k])); /* one pointer a sub-stream, not one a unit */
             }
@@ -57,16 +57,16 @@ LINE_INLINE uint32_t cb__read_passes(const char *share, size_t lines, int64_t pa
         __asm__ volatile("" ::: "memory"); /* each pass reads memory anew */
         cb__read_pass(acc, share, lines, streams);
     }
-    uint32_t words[LINE_ACCUMULATORS * sizeof(line_vec) / 4], sum = 0;
+    uint32_t words[LINE_ACCUMULATORS * sizeof(line_vec) / 4], checksum = 0;
     __builtin_memcpy(words, acc, sizeof words);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        sum += words[i];
-    return sum;
+        checksum ^= words[i];
+    return checksum;
 }
 
-/* The sum, modulo 2^32, of all 32-bit words of `lines` lines, times `passes`. */
-static inline uint32_t cb__read_sum(const char *share, size_t lines, int64_t passes,
-                                    int64_t streams)
+/* The xor of all 32-bit words of `lines` lines, taken `passes` times: 0 where that is even. */
+static inline uint32_t cb__read_checksum(const char *share, size_t lines, int64_t passes,
+                                         int64_t streams)
 {
     return streams == 2 ? cb__read_passes(share, lines, passes, 2)
                         : cb__read_passes(share, lines, passes, 1);

@@ -14,10 +14,10 @@ static inline int run_read(const cb_launch *launch)
     cb__share share =
         cb__share_of((uint64_t)launch->problem.shape[0], launch->worker, launch->workers);
     const char *src = launch->operands[READ_SRC];
-    uint32_t sum = cb__read_sum(src + share.offset, share.lines, launch->problem.params[0],
-                                launch->tunables[READ_STREAMS]);
-    cb__finish_sum(launch->operands[READ_PARTIAL], launch->operands[READ_CHECKSUM], sum,
-                   launch->worker, launch->workers);
+    uint32_t own = cb__read_checksum(src + share.offset, share.lines, launch->problem.params[0],
+                                     launch->tunables[READ_STREAMS]);
+    cb__finish_checksum(launch->operands[READ_PARTIAL], launch->operands[READ_CHECKSUM], own,
+                        launch->worker, launch->workers);
     return 0;
 }
 

@@ -33,23 +33,23 @@ static inline cb__share cb__share_of(uint64_t bytes, int worker, int workers)
  * `finished` zero by every launch. A line a worker, so that no two workers write the same one. */
 typedef struct cb__partials {
     struct {
-        _Alignas(CB__LINE) uint32_t sum;
+        _Alignas(CB__LINE) uint32_t checksum;
     } worker[CB__TWIN_WORKERS_MAX];
     _Alignas(CB__LINE) _Atomic uint32_t finished;
 } cb__partials;
 
-/* Hands in one worker's sum. The last to come adds them up, so no worker waits for another. */
-static inline void cb__finish_sum(cb__partials *partials, uint32_t *checksum, uint32_t sum,
-                                  int worker, int workers)
+/* Hands in one worker's checksum. The last to come joins them, so no worker waits for another. */
+static inline void cb__finish_checksum(cb__partials *partials, uint32_t *checksum, uint32_t own,
+                                       int worker, int workers)
 {
-    partials->worker[worker].sum = sum;
+    partials->worker[worker].checksum = own;
     uint32_t before = atomic_fetch_add_explicit(&partials->finished, 1, memory_order_acq_rel);
     if (before + 1 != (uint32_t)workers)
         return;
-    uint32_t total = 0;
+    uint32_t all = 0;
     for (int i = 0; i < workers; i++)
-        total += partials->worker[i].sum;
-    *checksum = total;
+        all ^= partials->worker[i].checksum;
+    *checksum = all;
     atomic_store_explicit(&partials->finished, 0, memory_order_relaxed);
 }
 
