@@ -122,7 +122,9 @@ static cb_status make_pool(serving *s, cb__pool **pool, cb_error *err)
     int threads = s->work->threads ? s->work->threads : cb__default_threads(&topology);
     if (threads > topology.ncores)
         threads = topology.ncores;
-    return status == CB_OK ? cb__pool_new(topology.cores, threads, pool, err) : status;
+    /* The processors that the cpu device reads from, so that pages lie with their readers. */
+    const int *cores = topology.cores + topology.ncores - threads;
+    return status == CB_OK ? cb__pool_new(cores, threads, pool, err) : status;
 }
 
 static void touch_share(void *arg, int worker, int workers)

@@ -256,12 +256,13 @@ static void cpu_close(cb__device *device)
     free(device);
 }
 
+/* The last cores of the mask first: the first ones serve interrupts and whatever else a system pins
+ * there. More threads than cores: their siblings, in the order of the mask. */
 static int processors(const cb__topology *t, int threads, int *cpus)
 {
-    int n = 0;
+    int n = 0, first = t->ncores > threads ? t->ncores - threads : 0;
     for (; n < threads && n < t->ncores; n++)
-        cpus[n] = t->cores[n];
-    /* More threads than cores: their siblings, in the order of the mask. */
+        cpus[n] = t->cores[first + n];
     for (int i = 0; n < threads && i < t->ncpus; i++) {
         bool used = false;
         for (int j = 0; j < t->ncores; j++)
