@@ -24,8 +24,7 @@ static const cb__option options[] = {
      .kind = CB__OPT_LIST,
      .offset = offsetof(run_options, shapes),
      .arg = "SHAPE",
-     .help =
-         "14336x4096 in the kernel's own order, or rows=14336,cols=4096; may be given many times"},
+     .help = "14336x4096 in the kernel's own order, or rows=14336,cols=4096"},
     {.name = "shapes",
      .kind = CB__OPT_TEXT,
      .offset = offsetof(run_options, shape_list),
@@ -35,7 +34,7 @@ static const cb__option options[] = {
      .kind = CB__OPT_LIST,
      .offset = offsetof(run_options, kernels),
      .arg = "FILE.so",
-     .help = "load a kernel module of your own; may be given many times"},
+     .help = "load a kernel module of your own"},
     {.name = "cache",
      .kind = CB__OPT_CHOICE,
      .offset = offsetof(run_options, cache),
@@ -138,11 +137,6 @@ static cb_status make_requests(running *r, cb_error *err)
     r->cases = calloc((size_t)r->ncases, sizeof *r->cases);
     if (!r->requests || !r->cases)
         return cb_error_set(err, CB_NO_MEMORY, "no memory for %d cases", r->ncases);
-    double minimum = cb__run_budget_min() * r->ncases;
-    if (r->o.budget_s >= 0 && r->o.budget_s < minimum)
-        return cb_error_set(err, CB_USAGE,
-                            "--budget %g is too small for %d case%s; the minimum is %g s",
-                            r->o.budget_s, r->ncases, r->ncases > 1 ? "s" : "", minimum);
     cb_status status = CB_OK;
     for (int i = 0; i < r->ncases && status == CB_OK; i++) {
         cb__run_request *q = &r->requests[i];
@@ -167,6 +161,13 @@ static cb_status plan_all(running *r, cb_error *err)
     r->described = status == CB_OK;
     for (int i = 0; i < r->ncases && status == CB_OK; i++)
         status = cb__run_plan(&r->requests[i], &r->device, &r->cases[i], err);
+    double minimum = 0;
+    for (int i = 0; i < r->ncases && status == CB_OK; i++)
+        minimum += cb__run_budget_min(&r->cases[i]);
+    if (status == CB_OK && r->o.budget_s >= 0 && r->o.budget_s < minimum)
+        return cb_error_set(err, CB_USAGE,
+                            "--budget %g is too small for %d case%s; the minimum is %g s",
+                            r->o.budget_s, r->ncases, r->ncases > 1 ? "s" : "", minimum);
     return status;
 }
 

@@ -71,8 +71,8 @@ expect 2 "'64z'" -- run gemv_q4 --shape 64x64z
 expect 2 "alu_chain has no shape" -- run alu_chain --shape 64
 
 # ---- budget, memory, outputs: before anything is measured ----
-expect 2 "the minimum is 1 s" -- run gemv_q4 --shape 64x64 --budget 0.5
-expect 2 "the minimum is 2 s" -- run gemv_q4 --shape 64x64 --shape 64x128 --budget 1.5
+expect 2 "the minimum is 1 s" -- run gemv_q4 --shape 64x64 --device $fake --budget 0.5
+expect 2 "the minimum is 2 s" -- run gemv_q4 --shape 64x64 --shape 64x128 --device $fake --budget 1.5
 expect 3 "gemv_q4 needs" "1.0 MiB are available" "--cache warm" -- \
     run gemv_q4 --shape 1024x1024 --device fake:memory=1MiB
 expect 5 "cannot write /no/such/folder/x: No such file or directory" -- \

@@ -61,7 +61,7 @@ static const struct {
     {SEEDED(TAKEN_NAME), {"kernel 'gemv_q4' is in module gemv_q4 already"}},
     {SEEDED(TWICE), {"seeded", "twice"}},
     {SEEDED(NO_OUTPUT), {"kernel seeded writes no operand"}},
-    {SEEDED(NO_IMPLS), {"kernel seeded has no implementation"}},
+    {SEEDED(NO_IMPLS), {"kernel seeded has 0 implementations"}},
     {SEEDED(NO_RUN), {"run function"}},
     {SEEDED(NO_PREPARE), {"packed_bytes and no prepare"}},
     {SEEDED(ROTATES_NOTHING), {"rotates 'rows'", "no dimension"}},

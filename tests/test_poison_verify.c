@@ -154,7 +154,7 @@ static cb__findings verify(bench *b, int set)
 {
     cb__findings f = {0};
     for (int phase = 0; phase < CB__PHASES; phase++)
-        cb__verify_slot(&b->c, &b->plan, &b->reference, seed, 4, set, phase, b->slot[phase], &f);
+        cb__verify_slot(&b->c, &b->plan, &b->reference, seed, 4, set, b->slot[phase], &f);
     cb__verify_written(&b->c, &b->plan, seed, 4, b->slot[0], b->slot[1], &f);
     return f;
 }

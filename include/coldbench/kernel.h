@@ -172,7 +172,7 @@ typedef struct cb_kernel {
     /* What the twin of this kernel reads and writes follows from cost(). A control kernel
      * (`alu_chain`) that moves no memory has none and sets this. */
     int no_twin;
-    const cb_impl *impls; /* best first */
+    const cb_impl *impls; /* best first; 1 to 32 */
     int nimpls;
 } cb_kernel;
 

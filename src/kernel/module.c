@@ -115,8 +115,9 @@ static cb_status kernel_ok(const cb_kernel *k, const char *origin, cb_error *err
         return cb_error_set(err, CB_USAGE, "module %s: kernel %s writes no operand", origin,
                             k->name);
     if (k->nimpls < 1 || k->nimpls > 32 || !k->impls)
-        return cb_error_set(err, CB_USAGE, "module %s: kernel %s has no implementation", origin,
-                            k->name);
+        return cb_error_set(err, CB_USAGE,
+                            "module %s: kernel %s has %d implementations; 1 to 32 are allowed",
+                            origin, k->name, k->nimpls);
     cb_status status =
         choices_ok(k->params, k->nparams, CB_PARAMS_MAX, origin, "the parameters", err);
     for (int i = 0; i < k->nimpls && status == CB_OK; i++)

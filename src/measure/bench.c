@@ -12,6 +12,12 @@ const char *cb__cache_name(cb__cache_state state)
     return state == CB__COLD ? "cold" : "warm";
 }
 
+void cb__bench_alive(cb__bench *bench)
+{
+    if (bench->request.alive)
+        bench->request.alive(bench->request.alive_arg);
+}
+
 uint64_t cb__bench_draw(cb__bench *bench)
 {
     return cb_random(bench->request.seed, 0x636f696eu, 0, bench->draws++);

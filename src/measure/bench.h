@@ -20,6 +20,9 @@ typedef struct cb__bench_request {
     uint64_t seed;                /* of this round */
     uint64_t elapsed_ns;          /* device time of earlier rounds */
     unsigned isa;
+    void (*alive)(
+        void *arg); /* called between slots, never within one: the process is still at work */
+    void *alive_arg;
 } cb__bench_request;
 
 cb_status cb__bench_open(cb__target target, const cb__bench_request *request, cb__bench **out,

@@ -39,5 +39,6 @@ void cb__bench_side_fini(cb__bench *bench, cb__side *side);
 void cb__bench_twin_bind(cb__bench *bench, const cb__code *twin, void *src, void *dst,
                          cb__launch *launch);
 uint64_t cb__bench_draw(cb__bench *bench);
+void cb__bench_alive(cb__bench *bench);
 
 #endif

@@ -13,6 +13,7 @@
 #include "stats/order.h"
 
 enum { PAIRS_MAX = 16, PIECE_BYTES = 16 << 20 };
+#define PAIR_MAX_NS 2e9
 
 static double mean_of_fastest(double *values, int n)
 {
@@ -32,8 +33,10 @@ static cb_status rotate(cb__bench *bench, const cb__side *side, int batches, dou
     cb_status status = CB_OK;
     int cursor = 0;
     double host;
-    for (int i = 0; i < batches && status == CB_OK; i++)
+    for (int i = 0; i < batches && status == CB_OK; i++) {
+        cb__bench_alive(bench);
         status = cb__slot_run(bench->target, &side->ring, shape, &cursor, &values[i], &host, err);
+    }
     *ns = mean_of_fastest(values, batches);
     return status;
 }
@@ -51,14 +54,30 @@ static cb_status rotate_k_or_2k(cb__bench *bench, const cb__side *side, unsigned
     return status;
 }
 
+/* Whether the rotations of one pair would take longer than anybody waits: small sets of a slow
+ * kernel, by the thousand. */
+static cb_status too_long(cb__bench *bench, bool *yes, cb_error *err)
+{
+    const cb__slot_shape shape = {CB__BATCHED, 1, 1};
+    double launch_ns = 0, host;
+    int cursor = 0;
+    cb_status status =
+        cb__slot_run(bench->target, &bench->kernel.ring, shape, &cursor, &launch_ns, &host, err);
+    *yes = launch_ns * 4 * bench->plan->k > PAIR_MAX_NS;
+    return status;
+}
+
 cb_status cb__bench_proof(cb__bench *bench, int pairs, cb__proof *proof, cb_error *err)
 {
     double ns[4][PAIRS_MAX];
     const cb__side *sides[2] = {&bench->kernel, &bench->twin[CB__COLD]};
     double *values = malloc((size_t)bench->plan->sets * sizeof *values);
     cb_status status = values ? CB_OK : cb_error_set(err, CB_NO_MEMORY, "worker: no memory");
+    bool skip = false;
     pairs = pairs < PAIRS_MAX ? pairs : PAIRS_MAX;
-    for (int p = 0; p < pairs; p++) {
+    if (status == CB_OK)
+        status = too_long(bench, &skip, err);
+    for (int p = 0; p < pairs && !skip; p++) {
         unsigned first = (unsigned)(cb__bench_draw(bench) >> 62);
         for (unsigned i = 0; i < 4 && status == CB_OK; i++) {
             unsigned what = first ^ i; /* a random one of four orders */
@@ -69,7 +88,7 @@ cb_status cb__bench_proof(cb__bench *bench, int pairs, cb__proof *proof, cb_erro
         }
     }
     free(values);
-    if (status != CB_OK)
+    if (status != CB_OK || skip)
         return status;
     proof->pairs = pairs;
     proof->kernel_k_ns = cb__median(ns[0], (size_t)pairs);
@@ -99,6 +118,7 @@ static cb_status time_pieces(cb__bench *bench, const cb__code *code, int sets, i
     const cb__backend *ops = bench->target.ops;
     cb_status status = CB_OK;
     for (int i = 0; i < pieces && status == CB_OK; i++) {
+        cb__bench_alive(bench);
         cb__launch launch = {0};
         uint64_t first = (uint64_t)i * (uint64_t)sets;
         cb__bench_twin_bind(bench, code, bench->ring + first * bench->plan->set_bytes,

@@ -8,8 +8,7 @@
 #include "stats/order.h"
 
 enum {
-    HANDOVER_MAX = 8 << 20,   /* bytes of slots handed over at a time */
-    POISONED_MAX = 256 << 20, /* bytes of slots that are poisoned before timing */
+    POISONED_MAX = 64 << 20, /* bytes of slots that are poisoned before timing */
     WARM_UP_NS = 2000000,
     WARM_UP_LAUNCHES = 8,
     WARM_UP_MOST = 4096,
@@ -36,6 +35,7 @@ static cb_status hand_over(cb__bench *bench, cb__cache_state state, int slot, in
 
 static cb_status poison(cb__bench *bench, int slot, int phase, cb_error *err)
 {
+    cb__bench_alive(bench);
     cb__poison_slot(bench->c, bench->plan, bench->request.seed, slot, phase, bench->staging);
     for (int i = 0; i < bench->c->kernel->noperands; i++) {
         if (bench->c->kernel->operands[i].role != CB_INOUT)
@@ -54,8 +54,7 @@ static cb_status poison(cb__bench *bench, int slot, int phase, cb_error *err)
 
 static int slots_at_a_time(const cb__bench *bench)
 {
-    uint64_t n = HANDOVER_MAX / bench->plan->slot_bytes;
-    return n < 1 ? 1 : n < (uint64_t)bench->plan->batch ? (int)n : bench->plan->batch;
+    return cb__plan_handed_slots(bench->plan);
 }
 
 static cb_status run_first_batch(cb__bench *bench, const cb__arm *arm, cb__submit submit,
@@ -68,6 +67,7 @@ static cb_status run_first_batch(cb__bench *bench, const cb__arm *arm, cb__submi
         return ops->sync(bench->target.device, err);
     }
     for (int i = 0; i < arm->batch_launches && status == CB_OK; i++) {
+        cb__bench_alive(bench);
         ops->launch(bench->target.device, &arm->launches[i]);
         status = ops->sync(bench->target.device, err);
     }
@@ -101,6 +101,7 @@ static cb_status warm_up(cb__bench *bench, const cb__arm *arm, int *cursor, cb_e
     for (int i = 0; i < WARM_UP_MOST && status == CB_OK; i++) {
         if (i >= WARM_UP_LAUNCHES && ops->now_ns(bench->target.device) - start >= WARM_UP_NS)
             break;
+        cb__bench_alive(bench);
         ops->launch(bench->target.device, &arm->launches[*cursor]);
         status = ops->sync(bench->target.device, err);
         *cursor = *cursor + 1 < arm->n ? *cursor + 1 : 0;
@@ -158,6 +159,7 @@ static cb_status one_block(cb__bench *bench, cb__cache_state state, cb__slot_sha
     cb_status status = CB_OK;
     ns[1] = (double)NAN;
     for (int turn = 0; turn < 2 && status == CB_OK; turn++) {
+        cb__bench_alive(bench);
         double ignored;
         int start = bench->cursor;
         if ((turn == 0) != twin_first) {
@@ -277,6 +279,7 @@ static cb_status pick_round(cb__bench *bench, cb__side *sides, int n, cb__cache_
     int first = (int)(cb__bench_draw(bench) % (unsigned)n);
     cb_status status = CB_OK;
     for (int i = 0; i < n && status == CB_OK; i++) {
+        cb__bench_alive(bench);
         int which = (first + i) % n;
         const cb__arm *arm = &sides[which].arms[state];
         double host;

@@ -45,6 +45,10 @@ __attribute__((format(printf, 6, 7))) static void add(judge *j, const char *name
     va_start(args, format);
     vsnprintf(check->detail, sizeof check->detail, format, args);
     va_end(args);
+    /* A worker's last words end up here; they do not get to steer a terminal. */
+    for (char *c = check->detail; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
 }
 
 static cb__check_status pass_if(bool good)
@@ -67,6 +71,7 @@ static void process(judge *j)
 
 static void outputs(judge *j)
 {
+    static const char nothing[] = "no output was looked at";
     const cb__findings *f = &j->e->findings;
     cb__check_status seen = f->slots ? CB__PASS : CB__SKIP;
     const unsigned long long n = f->elements;
@@ -74,8 +79,8 @@ static void outputs(judge *j)
         add(j, "written", CB__VERDICT_WRONG, true, CB__FAIL, "%llu never written, first at %llu%s",
             (unsigned long long)f->unwritten, (unsigned long long)f->first_unwritten, f->where);
     else
-        add(j, "written", CB__VERDICT_WRONG, true, seen,
-            "every element differs from one of two poisons");
+        add(j, "written", CB__VERDICT_WRONG, true, seen, "%s",
+            f->slots ? "every element differs from one of two poisons" : nothing);
     if (f->guard_bytes)
         add(j, "guards", CB__VERDICT_WRONG, true, CB__FAIL,
             "%llu bytes changed outside an output, first %lld bytes %s its end%s",
@@ -83,14 +88,21 @@ static void outputs(judge *j)
             (long long)(f->first_guard < 0 ? -f->first_guard : f->first_guard),
             f->first_guard < 0 ? "before" : "past", f->where);
     else
-        add(j, "guards", CB__VERDICT_WRONG, true, seen, "the zones around outputs are unchanged");
+        add(j, "guards", CB__VERDICT_WRONG, true, seen, "%s",
+            f->slots ? "the zones around outputs are unchanged" : nothing);
     add(j, "inputs", CB__VERDICT_WRONG, true,
         j->e->inputs_changed             ? CB__FAIL
         : j->e->complete && j->e->rounds ? CB__PASS
                                          : CB__SKIP,
-        j->e->inputs_changed ? "the digest of the inputs changed while measuring"
-                             : "the digest of all inputs is what it was");
-    if (f->beyond)
+        "%s",
+        j->e->inputs_changed             ? "the digest of the inputs changed while measuring"
+        : j->e->complete && j->e->rounds ? "the digest of all inputs is what it was"
+                                         : "the inputs were not looked at again");
+    if (f->vacuous)
+        add(j, "bound", CB__VERDICT_WRONG, true, CB__SKIP,
+            "the bound of %llu elements is wider than all plausible values: it proves nothing%s",
+            (unsigned long long)f->vacuous, f->where);
+    else if (f->beyond)
         add(j, "bound", CB__VERDICT_WRONG, true, CB__FAIL,
             "%llu of %llu elements outside the error bound, first at %llu: got %.9g, want %.9g "
             "+- %.3g%s",
@@ -106,7 +118,8 @@ static void outputs(judge *j)
         add(j, "finite", CB__VERDICT_WRONG, true, CB__FAIL, "%llu NaN or Inf, first at %llu%s",
             (unsigned long long)f->nonfinite, (unsigned long long)f->first_nonfinite, f->where);
     else
-        add(j, "finite", CB__VERDICT_WRONG, true, seen, "no NaN, no Inf");
+        add(j, "finite", CB__VERDICT_WRONG, true, seen, "%s",
+            f->slots ? "no NaN, no Inf" : nothing);
 }
 
 /* ---- impossible ---- */
@@ -116,7 +129,9 @@ static void ceiling(judge *j)
     const cb__evidence *e = j->e;
     double gb = e->gb_per_s.lo, limit = e->peak_gb_per_s;
     /* That of the memory is the cold check's: above it, a cache has helped. */
-    if (!(limit > 0))
+    if (e->rounds == 0)
+        add(j, "ceiling", CB__VERDICT_IMPOSSIBLE, limit > 0, CB__SKIP, "there is no figure");
+    else if (!(limit > 0))
         add(j, "ceiling", CB__VERDICT_IMPOSSIBLE, false, CB__SKIP,
             "no physical ceiling is known for this processor");
     else
@@ -236,9 +251,9 @@ static void settled(judge *j)
         add(j, "settled", CB__VERDICT_UNSTABLE, true, CB__SKIP, "no round was completed");
     else
         add(j, "settled", CB__VERDICT_UNSTABLE, true, pass_if(cb__settled(e)),
-            "%s within %.1f %% over %d rounds; trend within rounds %+.1f %%",
+            "%s within %.1f %% over %d rounds%s; trend within rounds %+.1f %%",
             e->has_twin ? "ratio to the twin" : "time", 100 * (x.hi / x.lo - 1), e->rounds,
-            100 * e->trend);
+            e->rounds < ROUNDS_MIN ? ", of which 6 are needed" : "", 100 * e->trend);
 }
 
 double cb__floor_share(const cb__evidence *e)
@@ -252,7 +267,11 @@ static void floors(judge *j)
     const cb__evidence *e = j->e;
     /* Time that is proportional to arithmetic alone still has the same floor. */
     bool above = e->time_ns.mid >= FLOOR_MULTIPLE * e->floor_ns;
-    add(j, "floor", CB__VERDICT_FLOOR_BOUND, true, e->rounds ? pass_if(above) : CB__SKIP,
+    if (e->rounds == 0) {
+        add(j, "floor", CB__VERDICT_FLOOR_BOUND, true, CB__SKIP, "there is no figure");
+        return;
+    }
+    add(j, "floor", CB__VERDICT_FLOOR_BOUND, true, pass_if(above),
         "%.0f ns a launch, an empty kernel takes %.0f ns %s", e->time_ns.mid, e->floor_ns,
         cb__submit_name(e->submit));
 }
@@ -276,6 +295,12 @@ static void drive(judge *j)
         add(j, "drive", CB__VERDICT_LOWER_BOUND, true, CB__FAIL,
             "the twin's checksum was wrong %d of %d times: it did not read everything",
             e->twin_sums_wrong, e->twin_sums_seen);
+    else if (e->cache == CB__WARM && e->of_twin.lo > ABOVE_TWIN)
+        add(j, "drive", CB__VERDICT_LOWER_BOUND, true, CB__FAIL,
+            "%.2fx as fast as plainly moving the same bytes: not all were moved, or the twin is "
+            "not "
+            "the best",
+            e->of_twin.lo);
     else if (reads && e->twin_sums_seen == 0)
         add(j, "drive", CB__VERDICT_LOWER_BOUND, true, CB__SKIP,
             "no checksum of the twin was seen");
@@ -323,7 +348,7 @@ void cb__residency_text(const cb__evidence *e, char *text, size_t size)
     const char *what = set <= llc / 2 ? "fit: this measures the cache"
                        : set <= llc   ? "may fit: this measures the cache, or part of it"
                                       : "do not fit";
-    snprintf(text, size, "%.3g MB against %.3g MB of last-level cache: they %s", set / 1e6,
+    snprintf(text, size, "%.4g MB against %.4g MB of last-level cache: they %s", set / 1e6,
              llc / 1e6, what);
     double above = e->gb_per_s.lo / e->asymptote_gb_per_s.hi;
     if (above > 1)

@@ -16,6 +16,12 @@ static uint64_t max64(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+int cb__plan_handed_slots(const cb__plan *plan)
+{
+    uint64_t n = (UINT64_C(2) << 20) / plan->slot_bytes;
+    return n < 1 ? 1 : n < (uint64_t)plan->batch ? (int)n : plan->batch;
+}
+
 bool cb__role_is_written(cb_role role)
 {
     return role == CB_OUTPUT || role == CB_INOUT;

@@ -47,6 +47,9 @@ cb_status cb__plan_make(const cb__case *c, const cb__device_info *info, bool col
 uint64_t cb__plan_rotation(uint64_t set, uint64_t rows);
 /* The value of the rotating dimension; 0 when the kernel does not rotate rows. */
 uint64_t cb__plan_rows(const cb__case *c);
+/* Output slots that a worker hands over at a time: as many as take 2 MiB, at least one, at most a
+ * batch. */
+int cb__plan_handed_slots(const cb__plan *plan);
 bool cb__role_is_written(cb_role role);
 bool cb__role_is_read(cb_role role); /* weight, stream, input, inout */
 

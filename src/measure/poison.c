@@ -84,6 +84,14 @@ static void element(const cb_operand *operand, uint64_t word, void *to)
     }
 }
 
+/* The common case without a call an element: outputs are large. */
+static void fill_f32(const cb_operand *operand, uint64_t key, float *to, uint64_t n)
+{
+    double lo = operand->lo, width = operand->hi - operand->lo;
+    for (uint64_t i = 0; i < n; i++)
+        to[i] = (float)(lo + width * cb_random_f64(cb_random_word(key, i)));
+}
+
 void cb__poison_fill(const cb_operand *operand, uint64_t seed, int index, int slot, int phase,
                      void *to, uint64_t bytes)
 {
@@ -92,6 +100,10 @@ void cb__poison_fill(const cb_operand *operand, uint64_t seed, int index, int sl
                                  (uint64_t)slot * CB__PHASES + (unsigned)phase);
     uint64_t before =
         cb_random_key(seed, 0x706f69736f6e0000u + (unsigned)index, (uint64_t)slot * CB__PHASES);
+    if (operand->type == CB_F32 && phase != 1) {
+        fill_f32(operand, key, to, bytes / size);
+        return;
+    }
     for (uint64_t i = 0; i < bytes / size; i++) {
         unsigned char *at = (unsigned char *)to + i * size;
         element(operand, cb_random_word(key, i), at);
@@ -113,18 +125,24 @@ static void guard(uint64_t seed, int slot, uint64_t from, uint64_t to, unsigned 
     }
 }
 
-void cb__poison_slot(const cb__case *c, const cb__plan *plan, uint64_t seed, int slot, int phase,
-                     void *to)
+void cb__poison_guards(const cb__case *c, const cb__plan *plan, uint64_t seed, int slot, void *to)
 {
     uint64_t at = 0;
     for (int i = 0; i < c->kernel->noperands; i++) {
-        const cb_operand *operand = &c->kernel->operands[i];
-        if (!cb__role_is_written(operand->role))
+        if (!cb__role_is_written(c->kernel->operands[i].role))
             continue;
         guard(seed, slot, at, plan->offset[i], to);
         at = plan->offset[i] + c->packed_bytes[i];
-        cb__poison_fill(operand, seed, i, slot, phase, (unsigned char *)to + plan->offset[i],
-                        c->packed_bytes[i]);
     }
     guard(seed, slot, at, plan->slot_bytes, to);
+}
+
+void cb__poison_slot(const cb__case *c, const cb__plan *plan, uint64_t seed, int slot, int phase,
+                     void *to)
+{
+    cb__poison_guards(c, plan, seed, slot, to);
+    for (int i = 0; i < c->kernel->noperands; i++)
+        if (cb__role_is_written(c->kernel->operands[i].role))
+            cb__poison_fill(&c->kernel->operands[i], seed, i, slot, phase,
+                            (unsigned char *)to + plan->offset[i], c->packed_bytes[i]);
 }

@@ -18,6 +18,8 @@ void cb__poison_fill(const cb_operand *operand, uint64_t seed, int index, int sl
 /* Writes a whole slot: guards (random bytes, the same in every phase) and poisoned operands. */
 void cb__poison_slot(const cb__case *c, const cb__plan *plan, uint64_t seed, int slot, int phase,
                      void *to);
+/* The guards alone; what lies between them stays as it is. */
+void cb__poison_guards(const cb__case *c, const cb__plan *plan, uint64_t seed, int slot, void *to);
 double cb__element_f64(cb_type type, const void *elements, uint64_t i);
 
 #endif

@@ -37,6 +37,7 @@ static void verify_operand(const cb__case *c, int operand, const cb__reference *
 {
     cb_type type = c->kernel->operands[operand].type;
     uint64_t n = c->logical_bytes[operand] / cb__type_bytes(type);
+    double range = c->kernel->operands[operand].hi - c->kernel->operands[operand].lo;
     uint64_t rows = cb__plan_rows(c);
     uint64_t per_row = rows ? n / rows : 0;
     uint64_t shift = rows ? cb__plan_rotation((uint64_t)set, rows) * per_row : 0;
@@ -45,6 +46,7 @@ static void verify_operand(const cb__case *c, int operand, const cb__reference *
         double got = cb__element_f64(type, after, i);
         uint64_t from = i + shift < n ? i + shift : i + shift - n;
         double want = reference->values[base + from];
+        f->vacuous += range > 0 && !(reference->bounds[base + from] < range);
         /* A definition may itself give NaN or Inf; then the output must be the same. */
         bool defined = isfinite(want);
         if (!isfinite(got) && defined) {
@@ -71,14 +73,13 @@ static void verify_guards(const unsigned char *expected, const unsigned char *af
 }
 
 void cb__verify_slot(const cb__case *c, const cb__plan *plan, const cb__reference *reference,
-                     uint64_t seed, int slot, int set, int phase, const void *after,
-                     cb__findings *f)
+                     uint64_t seed, int slot, int set, const void *after, cb__findings *f)
 {
     unsigned char *expected = malloc(plan->slot_bytes);
     const unsigned char *bytes = after;
     uint64_t at = 0, first = 0;
     if (expected)
-        cb__poison_slot(c, plan, seed, slot, phase, expected);
+        cb__poison_guards(c, plan, seed, slot, expected);
     for (int i = 0; i < c->kernel->noperands; i++) {
         if (!cb__role_is_written(c->kernel->operands[i].role))
             continue;
@@ -130,8 +131,10 @@ void cb__verify_written(const cb__case *c, const cb__plan *plan, uint64_t seed, 
 
 void cb__findings_merge(cb__findings *into, const cb__findings *from, const char *shape)
 {
-    bool bad = from->unwritten || from->guard_bytes || from->nonfinite || from->beyond;
-    bool was_bad = into->unwritten || into->guard_bytes || into->nonfinite || into->beyond;
+    bool bad =
+        from->unwritten || from->guard_bytes || from->nonfinite || from->beyond || from->vacuous;
+    bool was_bad =
+        into->unwritten || into->guard_bytes || into->nonfinite || into->beyond || into->vacuous;
     uint64_t slots = into->slots + from->slots, elements = into->elements + from->elements;
     double worst = into->worst > from->worst ? into->worst : from->worst;
     int ragged = into->ragged + 1; /* a shape and a submit mode */

@@ -29,15 +29,15 @@ typedef struct cb__findings {
     int64_t first_guard;
     uint64_t nonfinite, first_nonfinite;
     uint64_t beyond, first_beyond; /* outside the bound */
+    uint64_t vacuous;              /* bounds as wide as the operand's whole plausible range */
     double worst;                  /* largest |error| / bound */
     double got, want, bound;       /* at first_beyond */
 } cb__findings;
 
-/* One launch: `slot_bytes` as read back after it ran on set `set` over poison (seed, slot, phase).
+/* One launch: `slot_bytes` as read back after it ran on set `set` over poison of (seed, slot).
  */
 void cb__verify_slot(const cb__case *c, const cb__plan *plan, const cb__reference *reference,
-                     uint64_t seed, int slot, int set, int phase, const void *after,
-                     cb__findings *findings);
+                     uint64_t seed, int slot, int set, const void *after, cb__findings *findings);
 
 /* Two launches over poisons 0 and 1 on the same set: elements still equal to their poison both
  * times were never written. */

@@ -42,7 +42,10 @@ static void failed_checks(const cb__run_row *r, bool verbose, cb__buf *out)
 {
     for (int i = 0; i < r->nchecks; i++) {
         const cb__check *k = &r->checks[i];
-        if (verbose || (k->required && k->status != CB__PASS))
+        /* Of a wrong row, what is wrong; what could not be looked at because of it says nothing. */
+        bool shown = k->required && (r->verdict == CB__VERDICT_WRONG ? k->status == CB__FAIL
+                                                                     : k->status != CB__PASS);
+        if (verbose || shown)
             cb__buf_printf(out, "    %-12s %s%s: %s\n", k->name, cb__check_status_name(k->status),
                            k->required ? "" : " (informative)", k->detail);
     }
@@ -78,7 +81,7 @@ void cb__report_run(const cb__run_case *cases, int n, bool color, bool verbose, 
             const cb__run_row *r = &c->rows[j];
             row(c, r, color, out);
             failed_checks(r, verbose, out);
-            if (*r->residency)
+            if (*r->residency && r->verdict != CB__VERDICT_WRONG)
                 said = r->residency;
         }
         if (*said)

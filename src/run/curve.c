@@ -158,8 +158,8 @@ static void check_folding(curving *c)
     cb__check *k = check(out, "folding", true, fabs(worst) <= FOLDED_WITHIN ? CB__PASS : CB__FAIL,
                          CB__VERDICT_CONTAMINATED);
     snprintf(k->detail, sizeof k->detail,
-             "three times the traffic takes 3x the time within %.1f %% at every size",
-             100 * fabs(worst));
+             "time of three times the traffic is off 3x by %.1f %% at worst; %.0f %% are allowed",
+             100 * fabs(worst), 100 * FOLDED_WITHIN);
 }
 
 /* One core on a set that fits its first cache with room to spare, against its load ports at the
@@ -169,30 +169,36 @@ static void check_port_bound(curving *c)
 {
     cb__curve *out = c->out;
     double best = 0;
-    for (int i = 0; i < c->nsizes; i++)
-        for (int sweep = 0; sweep < out->sweeps && c->sizes[i] <= 24576; sweep++) {
-            double bound = out->device.peak_bytes_per_cycle * c->clocks[0][sweep][i] * 1e-9;
-            double share = c->values[0][sweep][i] / bound;
-            if (bound > 0 && share > best) {
-                best = share;
-                out->clock_hz = c->clocks[0][sweep][i];
-                out->port_bound_gb_per_s = bound;
-            }
+    for (int i = 0; i < c->nsizes && c->sizes[i] <= 24576; i++) {
+        double shares[CB__CURVE_SWEEPS], clocks[CB__CURVE_SWEEPS];
+        for (int sweep = 0; sweep < out->sweeps; sweep++) {
+            clocks[sweep] = c->clocks[0][sweep][i];
+            shares[sweep] =
+                c->values[0][sweep][i] / (out->device.peak_bytes_per_cycle * clocks[sweep] * 1e-9);
         }
+        double share = cb__median(shares, (size_t)out->sweeps);
+        if (isfinite(share) && share > best) {
+            best = share;
+            out->clock_hz = cb__median(clocks, (size_t)out->sweeps);
+            out->port_bound_gb_per_s = out->device.peak_bytes_per_cycle * out->clock_hz * 1e-9;
+        }
+    }
     if (best == 0) {
         cb__check *k = check(out, "port bound", false, CB__SKIP, CB__VERDICT_LOWER_BOUND);
         snprintf(k->detail, sizeof k->detail,
                  "the load ports or the clock of this processor are unknown");
         return;
     }
-    cb__check *k = check(out, "port bound", true, best >= PORT_SHARE ? CB__PASS : CB__FAIL,
-                         CB__VERDICT_LOWER_BOUND);
+    /* Above the bound the clock was read too low, or the table of load ports is wrong. */
+    bool good = best >= PORT_SHARE && best <= 2 - PORT_SHARE;
+    cb__check *k =
+        check(out, "port bound", true, good ? CB__PASS : CB__FAIL, CB__VERDICT_LOWER_BOUND);
     snprintf(k->detail, sizeof k->detail,
              "one core reads its first cache at %.1f GB/s, %.1f %% of the %.1f GB/s of its load "
              "ports at %.2f GHz",
              best * out->port_bound_gb_per_s, 100 * best, out->port_bound_gb_per_s,
              out->clock_hz * 1e-9);
-    for (int i = 0; i < out->n && best < PORT_SHARE; i++)
+    for (int i = 0; i < out->n && !good; i++)
         if (out->points[i].bytes <= 32768 && out->points[i].verdict == CB__VERDICT_OK)
             out->points[i].verdict = CB__VERDICT_LOWER_BOUND;
 }

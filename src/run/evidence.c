@@ -235,8 +235,8 @@ static void verify_mode(cb__session *s, const cb__mode_answer *m, uint64_t seed,
         const cb__entry *e = &m->entries[i];
         int set = c->kernel->rotates || e->set < s->expected.sets ? e->set : -1;
         if (set >= 0)
-            cb__verify_slot(c, &s->out->plan, &s->expected, seed, e->slot, set, e->phase,
-                            base + e->offset, f);
+            cb__verify_slot(c, &s->out->plan, &s->expected, seed, e->slot, set, base + e->offset,
+                            f);
         const cb__entry *second = e->phase == 0 ? same_slot(m, e->slot, 1) : NULL;
         if (second)
             cb__verify_written(c, &s->out->plan, seed, e->slot, base + e->offset,

@@ -14,9 +14,10 @@ enum { PROOF_PAIRS = 1, PROOF_PAIRS_WHEN_SETTLED = 5 }; /* a round; the interval
 #define BUDGET_MIN_S 1.0
 #define MEASURE_OVER_STARTUP 1.5 /* a round measures for this many times what it costs to start */
 
-double cb__run_budget_min(void)
+double cb__run_budget_min(const cb__run_case *c)
 {
-    return BUDGET_MIN_S;
+    /* Filling the ring at 1 GB/s; six rounds and their processes take most of a second. */
+    return floor(BUDGET_MIN_S + (double)c->plan.file_bytes / 1e9 + 0.5);
 }
 
 static void say(const cb__run_request *r, const char *what, int round)
@@ -85,10 +86,7 @@ static void rows(cb__session *s)
 /* As many slots as a worker hands over at most: three phases of each mode. */
 static uint64_t exchange_bytes(const cb__plan *plan, int nmodes)
 {
-    uint64_t at_a_time = (UINT64_C(8) << 20) / plan->slot_bytes;
-    if (at_a_time > (uint64_t)plan->batch)
-        at_a_time = (uint64_t)plan->batch;
-    return (uint64_t)nmodes * 3 * (at_a_time ? at_a_time : 1) * plan->slot_bytes;
+    return (uint64_t)nmodes * 3 * (uint64_t)cb__plan_handed_slots(plan) * plan->slot_bytes;
 }
 
 static cb_status memory_files(cb__session *s, cb_error *err)

@@ -68,7 +68,7 @@ cb_status cb__run_plan(const cb__run_request *request, const cb__device_info *in
 cb_status cb__run_measure(const cb__run_request *request, cb__arena *arena, cb__run_case *out,
                           cb_error *err);
 
-/* Smallest budget of one case, in seconds. */
-double cb__run_budget_min(void);
+/* Smallest budget of a planned case, in whole seconds: below it not even its ring can be filled. */
+double cb__run_budget_min(const cb__run_case *c);
 
 #endif

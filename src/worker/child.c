@@ -167,6 +167,11 @@ static cb_status do_fill(serving *s, cb__buf *line, cb_error *err)
 
 /* ---- pick the twin ---- */
 
+static void alive(void *arg)
+{
+    say_progress(arg, 0.5);
+}
+
 static cb__bench_request bench_request(serving *s)
 {
     return (cb__bench_request){.suite = &s->suite,
@@ -175,7 +180,9 @@ static cb__bench_request bench_request(serving *s)
                                .ring_fd = s->work->ring_fd,
                                .seed = s->work->seed,
                                .elapsed_ns = s->work->elapsed_ns,
-                               .isa = s->isa};
+                               .isa = s->isa,
+                               .alive = alive,
+                               .alive_arg = s};
 }
 
 enum { PICK_ROUNDS = 9 };
