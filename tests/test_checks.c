@@ -86,6 +86,10 @@ CHANGE(inputs, w->e.inputs_changed = true)
 CHANGE(beyond, w->e.findings.beyond = 2; w->e.findings.first_beyond = 5; w->e.findings.got = 1.5;
        w->e.findings.want = 1; w->e.findings.bound = 0.25)
 CHANGE(nonfinite, w->e.findings.nonfinite = 1; w->e.findings.first_nonfinite = 95)
+CHANGE(vacuous, w->e.findings.vacuous = 3;)
+CHANGE(warm_above_twin, w->e.cache = CB__WARM; w->e.of_twin = around(1.05);)
+CHANGE(warm_at_twin, w->e.cache = CB__WARM; w->e.of_twin = around(1.04);)
+CHANGE(reading_unseen, strcpy(w->plan.twin_kernel, "twin_read"); w->e.twin_sums_seen = 0;)
 CHANGE(no_slots, w->e.findings = (cb__findings){0})
 CHANGE(at_peak, w->e.gb_per_s = (cb__interval){200, 210, 220, 0.97};
        w->e.kernel_2k_gb_per_s = w->e.gb_per_s)
@@ -177,6 +181,10 @@ static const row rows[] = {
     FAILS(beyond, "bound", WRONG),
     FAILS(nonfinite, "finite", WRONG),
     SKIPS(no_slots, "bound", UNKNOWN),
+    SKIPS(vacuous, "bound", UNKNOWN),
+    FAILS(warm_above_twin, "drive", LOWER_BOUND),
+    PASSES(warm_at_twin),
+    SKIPS(reading_unseen, "drive", UNKNOWN),
     PASSES(at_peak),
     FAILS(above_peak, "ceiling", IMPOSSIBLE),
     SKIPS(peak_unknown, "ceiling", OK),
