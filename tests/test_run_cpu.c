@@ -70,8 +70,13 @@ static void every_kernel_is_right_on_real_threads(void **state)
             cb__run_measure(&request, &arena, &out, &err) != CB_OK)
             fail_msg("%s: %s", table[i].variant, err.message);
         assert_int_equal(out.nrows, 2);
-        for (int row = 0; row < out.nrows; row++)
+        for (int row = 0; row < out.nrows; row++) {
+            const cb__evidence *e = &out.rows[row].evidence;
             passes_all_facts(table[i].variant, &out.rows[row]);
+            if (strcmp(out.plan.twin_kernel, "twin_read") == 0)
+                assert_int_equal(e->twin_sums_seen, e->rounds);
+            assert_int_equal(e->twin_sums_wrong, 0);
+        }
         assert_true(out.rows[0].evidence.rounds >= CB__ROUNDS_MIN);
         cb__arena_fini(&arena);
     }
