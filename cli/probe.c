@@ -40,8 +40,8 @@ static int exit_status(const cb__curve *curve)
     return 0;
 }
 
-static cb_status write_outputs(probing *p, cb__outputs *outputs, cb__record *record,
-                               const cb__curve *curve, cb_error *err)
+static cb_status write_outputs(cb__outputs *outputs, cb__record *record, const cb__curve *curve,
+                               cb_error *err)
 {
     cb__buf json = CB__BUF_INIT, csv = CB__BUF_INIT, table = CB__BUF_INIT;
     record->complete = curve->complete;
@@ -53,7 +53,6 @@ static cb_status write_outputs(probing *p, cb__outputs *outputs, cb__record *rec
     cb__report_curve_table(curve, outputs->color, &table);
     cb__buf_puts(&table, "\n");
     cb__report_curve_chart(curve, &table);
-    (void)p;
     cb_status status = cb__outputs_write(outputs, &json, &csv, &table, err);
     cb__buf_fini(&json);
     cb__buf_fini(&csv);
@@ -90,7 +89,7 @@ static int probe_all(probing *p)
         cb__progress_end(&p->progress);
         code = status == CB_OK ? exit_status(curve) : cb__cli_fail(&err);
         bool some = status == CB_OK || status == CB_INTERRUPTED;
-        if (some && write_outputs(p, &outputs, &record, curve, &write_err) != CB_OK)
+        if (some && write_outputs(&outputs, &record, curve, &write_err) != CB_OK)
             code = cb__cli_fail(&write_err);
     } else {
         code = cb__cli_fail(&err);

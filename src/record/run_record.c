@@ -48,6 +48,15 @@ static void samples(cb__json_writer *w, const cb__run_row *row)
     for (int i = 0; i < row->nrounds; i++)
         cb__json_ints(w, row->rounds[i].order, (size_t)row->rounds[i].n);
     cb__json_end(w);
+    /* What one sample is, by round: the median of so many readings, each of so many launches or
+     * batches. */
+    cb__json_key(w, "slots");
+    cb__json_array(w);
+    for (int i = 0; i < row->nrounds; i++) {
+        int64_t slot[2] = {row->rounds[i].readings, row->rounds[i].repeats};
+        cb__json_ints(w, slot, 2);
+    }
+    cb__json_end(w);
 }
 
 static void ring(cb__json_writer *w, const cb__run_case *c, const cb__evidence *e)

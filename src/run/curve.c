@@ -163,8 +163,8 @@ static void check_folding(curving *c)
 }
 
 /* One core on a set that fits its first cache with room to spare, against its load ports at the
- * clock that was measured between the very readings: it moves with load and neighbours. The best
- * sweep counts, as a bound is about what can be. */
+ * clock that was measured between the very readings: it moves with load and neighbours. Of each
+ * size the median sweep counts, of the sizes the best. */
 static void check_port_bound(curving *c)
 {
     cb__curve *out = c->out;

@@ -230,14 +230,19 @@ cb_status cb__session_round(cb__session *s, cb_error *err)
     return CB_OK;
 }
 
-static bool is_fake(const cb__session *s)
+/* A scripted clock drives the budget too. */
+static bool clock_is_virtual(const cb__session *s)
 {
-    return strcmp(s->out->device.clock, "scripted") == 0;
+    const cb__backend *backend = NULL;
+    const char *script = NULL;
+    return cb__backend_find(s->request->device, &backend, &script, NULL) == CB_OK &&
+           (backend->capabilities & CB__DEVICE_VIRTUAL_CLOCK);
 }
 
 static double elapsed_s(const cb__session *s)
 {
-    return is_fake(s) ? (double)s->device_ns * 1e-9 : (double)(cb__clock_ns() - s->start_ns) * 1e-9;
+    return clock_is_virtual(s) ? (double)s->device_ns * 1e-9
+                               : (double)(cb__clock_ns() - s->start_ns) * 1e-9;
 }
 
 /* After the first round: as many blocks as let a round measure 1.5 times what it costs to start,
