@@ -7,13 +7,12 @@
 
 #include "device/device.h"
 #include "device/digest.h"
+#include "device/host_memory.h"
 #include "host/clock.h"
 #include "host/environment.h"
 #include "host/memory.h"
 #include "host/pool.h"
 #include "host/topology.h"
-
-enum { ALLOCATIONS_MAX = 64 };
 
 struct cb__device {
     cb__pool *pool;
@@ -22,7 +21,7 @@ struct cb__device {
     int threads;
     double clock_hz;
     _Atomic int failure; /* first nonzero code since the last sync */
-    cb__region regions[ALLOCATIONS_MAX];
+    cb__host_memory memory;
 };
 
 struct cb__batch {
@@ -140,14 +139,6 @@ static void cpu_hold(cb__device *device, bool awake)
 
 /* ---- memory ---- */
 
-static cb__region *region_of(cb__device *device, const void *base)
-{
-    for (int i = 0; i < ALLOCATIONS_MAX; i++)
-        if (device->regions[i].base == base)
-            return &device->regions[i];
-    return NULL;
-}
-
 typedef struct touch {
     unsigned char *base;
     size_t bytes;
@@ -167,42 +158,23 @@ static void first_touch(void *arg, int worker, int workers)
 
 static cb_status cpu_alloc(cb__device *device, size_t bytes, void **out, cb_error *err)
 {
-    cb__region *slot = region_of(device, NULL);
-    if (!slot)
-        return cb_error_set(err, CB_INTERNAL, "more than %d allocations on the cpu device",
-                            ALLOCATIONS_MAX);
-    cb_status status = cb__region_private(bytes, slot, err);
+    cb_status status = cb__host_memory_alloc(&device->memory, bytes, out, err);
     if (status != CB_OK)
         return status;
-    touch t = {slot->base, bytes};
+    touch t = {*out, bytes};
     cb__pool_run(device->pool, first_touch, &t);
-    *out = slot->base;
     return CB_OK;
 }
 
 static void cpu_free(cb__device *device, void *address)
 {
-    cb__region *region = address ? region_of(device, address) : NULL;
-    if (region) {
-        cb__region_fini(region);
-        *region = (cb__region)CB__REGION_INIT;
-    }
+    cb__host_memory_free(&device->memory, address);
 }
 
 static cb_status cpu_map(cb__device *device, int fd, size_t bytes, void **out, cb__pages *pages,
                          cb_error *err)
 {
-    cb__region *slot = region_of(device, NULL);
-    if (!slot)
-        return cb_error_set(err, CB_INTERNAL, "more than %d allocations on the cpu device",
-                            ALLOCATIONS_MAX);
-    cb_status status = cb__region_map(fd, bytes, slot, err);
-    if (status != CB_OK)
-        return status;
-    if (pages)
-        *pages = cb__region_pages(slot);
-    *out = slot->base;
-    return CB_OK;
+    return cb__host_memory_map(&device->memory, fd, bytes, out, pages, err);
 }
 
 static cb_status cpu_copy(cb__device *device, void *to, const void *from, size_t bytes,
@@ -249,9 +221,7 @@ static void cpu_close(cb__device *device)
 {
     if (!device)
         return;
-    for (int i = 0; i < ALLOCATIONS_MAX; i++)
-        if (device->regions[i].base)
-            cb__region_fini(&device->regions[i]);
+    cb__host_memory_fini(&device->memory);
     cb__pool_free(device->pool);
     free(device);
 }
@@ -282,8 +252,7 @@ static cb_status cpu_open(const char *script, int threads, cb__device **out, cb_
     cb__device *device = calloc(1, sizeof *device);
     if (!device)
         return cb_error_set(err, CB_NO_MEMORY, "cpu device: no memory");
-    for (int i = 0; i < ALLOCATIONS_MAX; i++)
-        device->regions[i] = (cb__region)CB__REGION_INIT;
+    cb__host_memory_init(&device->memory);
     cb_status status = cb__topology_read("", &device->topology, err);
     if (status != CB_OK)
         goto out;

@@ -6,8 +6,9 @@
 
 #include "device/device.h"
 #include "device/digest.h"
+#include "device/host_memory.h"
 
-enum { ALLOCATIONS_MAX = 64, SETS_MAX = 65536 };
+enum { SETS_MAX = 65536 };
 
 typedef struct touched {
     const void *set;
@@ -20,7 +21,7 @@ struct cb__device {
     double now_ns;
     uint64_t seed, launches, kernel_launches;
     int failure;
-    cb__region regions[ALLOCATIONS_MAX];
+    cb__host_memory memory;
     touched *recent; /* most recent first, until their bytes pass the cache */
     int nrecent;
 };
@@ -177,46 +178,20 @@ static void fake_batch_free(cb__device *device, cb__batch *batch)
 
 /* ---- memory: the host's ---- */
 
-static cb__region *region_of(cb__device *device, const void *base)
-{
-    for (int i = 0; i < ALLOCATIONS_MAX; i++)
-        if (device->regions[i].base == base)
-            return &device->regions[i];
-    return NULL;
-}
-
 static cb_status fake_alloc(cb__device *device, size_t bytes, void **out, cb_error *err)
 {
-    cb__region *slot = region_of(device, NULL);
-    if (!slot)
-        return cb_error_set(err, CB_INTERNAL, "more than %d allocations on the fake device",
-                            ALLOCATIONS_MAX);
-    cb_status status = cb__region_private(bytes, slot, err);
-    *out = slot->base;
-    return status;
+    return cb__host_memory_alloc(&device->memory, bytes, out, err);
 }
 
 static cb_status fake_map(cb__device *device, int fd, size_t bytes, void **out, cb__pages *pages,
                           cb_error *err)
 {
-    cb__region *slot = region_of(device, NULL);
-    if (!slot)
-        return cb_error_set(err, CB_INTERNAL, "more than %d allocations on the fake device",
-                            ALLOCATIONS_MAX);
-    cb_status status = cb__region_map(fd, bytes, slot, err);
-    if (status == CB_OK && pages)
-        *pages = cb__region_pages(slot);
-    *out = slot->base;
-    return status;
+    return cb__host_memory_map(&device->memory, fd, bytes, out, pages, err);
 }
 
 static void fake_free(cb__device *device, void *address)
 {
-    cb__region *region = address ? region_of(device, address) : NULL;
-    if (region) {
-        cb__region_fini(region);
-        *region = (cb__region)CB__REGION_INIT;
-    }
+    cb__host_memory_free(&device->memory, address);
 }
 
 static cb_status fake_copy(cb__device *device, void *to, const void *from, size_t bytes,
@@ -243,9 +218,7 @@ static void fake_close(cb__device *device)
 {
     if (!device)
         return;
-    for (int i = 0; i < ALLOCATIONS_MAX; i++)
-        if (device->regions[i].base)
-            cb__region_fini(&device->regions[i]);
+    cb__host_memory_fini(&device->memory);
     free(device->recent);
     free(device);
 }
@@ -256,8 +229,7 @@ static cb_status fake_open(const char *script, int threads, cb__device **out, cb
     cb__device *device = calloc(1, sizeof *device);
     if (!device)
         return cb_error_set(err, CB_NO_MEMORY, "fake device: no memory");
-    for (int i = 0; i < ALLOCATIONS_MAX; i++)
-        device->regions[i] = (cb__region)CB__REGION_INIT;
+    cb__host_memory_init(&device->memory);
     device->threads = threads ? threads : 1;
     cb_status status = cb__fake_parse(script, &device->script, err);
     device->recent = calloc(SETS_MAX, sizeof *device->recent);
