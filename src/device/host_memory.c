@@ -14,12 +14,13 @@ static cb_status find_free(cb__host_memory *memory, cb__region **out, cb_error *
 {
     *out = find(memory, NULL);
     return *out ? CB_OK
-                : cb_error_set(err, CB_INTERNAL, "more than %d allocations on one device",
-                               CB__HOST_REGIONS_MAX);
+                : cb_error_set(err, CB_INTERNAL, "more than %d allocations on the %s device",
+                               CB__HOST_REGIONS_MAX, memory->device);
 }
 
-void cb__host_memory_init(cb__host_memory *memory)
+void cb__host_memory_init(cb__host_memory *memory, const char *device)
 {
+    memory->device = device;
     for (int i = 0; i < CB__HOST_REGIONS_MAX; i++)
         memory->regions[i] = none;
 }

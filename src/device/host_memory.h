@@ -7,10 +7,12 @@
 enum { CB__HOST_REGIONS_MAX = 64 };
 
 typedef struct cb__host_memory {
+    const char *device;                       /* its name, for messages */
     cb__region regions[CB__HOST_REGIONS_MAX]; /* base NULL: free */
 } cb__host_memory;
 
-void cb__host_memory_init(cb__host_memory *memory);
+/* `device`: static storage. */
+void cb__host_memory_init(cb__host_memory *memory, const char *device);
 void cb__host_memory_fini(cb__host_memory *memory);
 /* Zeroed, untouched. */
 cb_status cb__host_memory_alloc(cb__host_memory *memory, size_t bytes, void **out, cb_error *err);

@@ -252,7 +252,7 @@ static cb_status cpu_open(const char *script, int threads, cb__device **out, cb_
     cb__device *device = calloc(1, sizeof *device);
     if (!device)
         return cb_error_set(err, CB_NO_MEMORY, "cpu device: no memory");
-    cb__host_memory_init(&device->memory);
+    cb__host_memory_init(&device->memory, "cpu");
     cb_status status = cb__topology_read("", &device->topology, err);
     if (status != CB_OK)
         goto out;

@@ -229,7 +229,7 @@ static cb_status fake_open(const char *script, int threads, cb__device **out, cb
     cb__device *device = calloc(1, sizeof *device);
     if (!device)
         return cb_error_set(err, CB_NO_MEMORY, "fake device: no memory");
-    cb__host_memory_init(&device->memory);
+    cb__host_memory_init(&device->memory, "fake");
     device->threads = threads ? threads : 1;
     cb_status status = cb__fake_parse(script, &device->script, err);
     device->recent = calloc(SETS_MAX, sizeof *device->recent);
