@@ -33,8 +33,8 @@ static void show(void *arg, const char *what, int round)
 static int exit_status(const cb__curve *curve)
 {
     for (int i = 0; i < curve->n; i++) {
-        cb__verdict v = curve->points[i].verdict;
-        if (v == CB__VERDICT_CONTAMINATED || v == CB__VERDICT_UNSTABLE || v == CB__VERDICT_UNKNOWN)
+        cb_verdict v = curve->points[i].verdict;
+        if (v == CB_VERDICT_CONTAMINATED || v == CB_VERDICT_UNSTABLE || v == CB_VERDICT_UNKNOWN)
             return 4;
     }
     return 0;

@@ -199,11 +199,11 @@ static int exit_status(const running *r)
     bool undecided = false;
     for (int i = 0; i < r->measured; i++)
         for (int j = 0; j < r->cases[i].nrows; j++) {
-            cb__verdict v = r->cases[i].rows[j].verdict;
-            if (v == CB__VERDICT_WRONG || v == CB__VERDICT_IMPOSSIBLE)
+            cb_verdict v = r->cases[i].rows[j].verdict;
+            if (v == CB_VERDICT_WRONG || v == CB_VERDICT_IMPOSSIBLE)
                 return 1;
-            undecided = undecided || v == CB__VERDICT_CONTAMINATED || v == CB__VERDICT_UNSTABLE ||
-                        v == CB__VERDICT_UNKNOWN;
+            undecided = undecided || v == CB_VERDICT_CONTAMINATED || v == CB_VERDICT_UNSTABLE ||
+                        v == CB_VERDICT_UNKNOWN;
         }
     return undecided ? 4 : 0;
 }

@@ -154,20 +154,20 @@ typedef struct row {
     void (*change)(world *w);
     const char *check; /* the one that does not pass; "" when none */
     cb__check_status status;
-    cb__verdict verdict;
+    cb_verdict verdict;
 } row;
 
 #define FAILS(change, check, verdict)                                                              \
     {                                                                                              \
-#change, change, check, CB__FAIL, CB__VERDICT_##verdict                                    \
+#change, change, check, CB__FAIL, CB_VERDICT_##verdict                                    \
     }
 #define SKIPS(change, check, verdict)                                                              \
     {                                                                                              \
-#change, change, check, CB__SKIP, CB__VERDICT_##verdict                                    \
+#change, change, check, CB__SKIP, CB_VERDICT_##verdict                                    \
     }
 #define PASSES(change)                                                                             \
     {                                                                                              \
-#change, change, "", CB__PASS, CB__VERDICT_OK                                              \
+#change, change, "", CB__PASS, CB_VERDICT_OK                                              \
     }
 
 static const row rows[] = {
@@ -240,7 +240,7 @@ static const row rows[] = {
     SKIPS(incomplete, "inputs", UNKNOWN),
 };
 
-static cb__verdict judge(world *w, cb__check *checks, int *n)
+static cb_verdict judge(world *w, cb__check *checks, int *n)
 {
     w->e.plan = &w->plan;
     w->e.device = &w->device;
@@ -264,7 +264,7 @@ static void every_change_fails_its_check_and_gets_its_verdict(void **state)
         bool found = !*rows[i].check;
         clean(&w);
         rows[i].change(&w);
-        cb__verdict verdict = judge(&w, checks, &n);
+        cb_verdict verdict = judge(&w, checks, &n);
         assert_true(n <= CB__CHECKS_MAX);
         for (int j = 0; j < n; j++) {
             assert_true(*checks[j].detail != '\0');
@@ -274,8 +274,8 @@ static void every_change_fails_its_check_and_gets_its_verdict(void **state)
         if (verdict != rows[i].verdict || !found)
             show(rows[i].name, checks, n);
         if (verdict != rows[i].verdict || !found)
-            fail_msg("%s: %s, expected %s by '%s'", rows[i].name, cb__verdict_name(verdict),
-                     cb__verdict_name(rows[i].verdict), rows[i].check);
+            fail_msg("%s: %s, expected %s by '%s'", rows[i].name, cb_verdict_name(verdict),
+                     cb_verdict_name(rows[i].verdict), rows[i].check);
     }
 }
 
@@ -286,10 +286,10 @@ static void the_first_verdict_that_applies_is_given(void **state)
     (void)state;
     static void (*const order[])(world *) = {beyond,           above_peak, over_twin,     unsettled,
                                              under_two_floors, sums_wrong, content_unseen};
-    static const cb__verdict verdicts[] = {CB__VERDICT_WRONG,        CB__VERDICT_IMPOSSIBLE,
-                                           CB__VERDICT_CONTAMINATED, CB__VERDICT_UNSTABLE,
-                                           CB__VERDICT_FLOOR_BOUND,  CB__VERDICT_LOWER_BOUND,
-                                           CB__VERDICT_UNKNOWN};
+    static const cb_verdict verdicts[] = {CB_VERDICT_WRONG,        CB_VERDICT_IMPOSSIBLE,
+                                           CB_VERDICT_CONTAMINATED, CB_VERDICT_UNSTABLE,
+                                           CB_VERDICT_FLOOR_BOUND,  CB_VERDICT_LOWER_BOUND,
+                                           CB_VERDICT_UNKNOWN};
     enum { N = sizeof order / sizeof *order };
     for (unsigned set = 1; set < 1u << N; set++) {
         world w;
@@ -322,7 +322,7 @@ static void a_figure_that_is_no_number_is_never_ok(void **state)
         clean(&w);
         cb__interval x = nothing();
         memcpy((char *)&w.e + figures[i], &x, sizeof x);
-        if (judge(&w, checks, &n) == CB__VERDICT_OK) {
+        if (judge(&w, checks, &n) == CB_VERDICT_OK) {
             show("no number", checks, n);
             fail_msg("figure %zu that is NaN is ok", i);
         }
@@ -384,7 +384,7 @@ static void long_words_of_a_worker_are_cut(void **state)
     memset(words, 'w', sizeof words - 1);
     words[sizeof words - 1] = '\0';
     cb_error_set(&w.e.worker, CB_CRASHED, "%s", words);
-    assert_int_equal(judge(&w, checks, &n), CB__VERDICT_WRONG);
+    assert_int_equal(judge(&w, checks, &n), CB_VERDICT_WRONG);
     assert_int_equal(strlen(checks[1].detail), sizeof checks[1].detail - 1);
 }
 
@@ -424,9 +424,9 @@ static void a_warm_figure_says_whether_its_set_fits(void **state)
 static void every_verdict_and_status_has_a_name(void **state)
 {
     (void)state;
-    assert_string_equal(cb__verdict_name(CB__VERDICT_WRONG), "wrong");
-    assert_string_equal(cb__verdict_name(CB__VERDICT_FLOOR_BOUND), "floor-bound");
-    assert_string_equal(cb__verdict_name(CB__VERDICT_OK), "ok");
+    assert_string_equal(cb_verdict_name(CB_VERDICT_WRONG), "wrong");
+    assert_string_equal(cb_verdict_name(CB_VERDICT_FLOOR_BOUND), "floor-bound");
+    assert_string_equal(cb_verdict_name(CB_VERDICT_OK), "ok");
     assert_string_equal(cb__check_status_name(CB__SKIP), "skip");
 }
 

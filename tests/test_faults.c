@@ -93,16 +93,16 @@ static const cb__check *find(const cb__run_row *row, const char *name)
 
 static void judged(const fault *f, const cb__run_row *row)
 {
-    if (strcmp(cb__verdict_name(row->verdict), f->verdict) == 0 && !*f->check)
+    if (strcmp(cb_verdict_name(row->verdict), f->verdict) == 0 && !*f->check)
         return;
     const cb__check *check = find(row, f->check);
     if (check && check->status == CB__FAIL &&
-        strcmp(cb__verdict_name(row->verdict), f->verdict) == 0)
+        strcmp(cb_verdict_name(row->verdict), f->verdict) == 0)
         return;
     for (int i = 0; i < row->nchecks; i++)
         print_message("  %-12s %s: %s\n", row->checks[i].name,
                       cb__check_status_name(row->checks[i].status), row->checks[i].detail);
-    fail_msg("%s: %s, expected %s by the check '%s'", f->name, cb__verdict_name(row->verdict),
+    fail_msg("%s: %s, expected %s by the check '%s'", f->name, cb_verdict_name(row->verdict),
              f->verdict, f->check);
 }
 

@@ -12,22 +12,6 @@ enum { ROUNDS_MIN = 6 };
 #define FLOOR_MULTIPLE 2 /* under this many floors: mostly dispatch */
 #define FLAT 1.05        /* asymptote on 2k against k sets */
 
-const char *cb__verdict_name(cb__verdict verdict)
-{
-    static const char *const names[] = {
-#define CB_VERDICT_NAME(name, text) text,
-        CB_VERDICT_TABLE(CB_VERDICT_NAME)
-#undef CB_VERDICT_NAME
-    };
-    return names[verdict];
-}
-
-const char *cb__check_status_name(cb__check_status status)
-{
-    static const char *const names[] = {"pass", "fail", "skip"};
-    return names[status];
-}
-
 typedef struct judge {
     const cb__evidence *e;
     cb__check *checks;
@@ -35,7 +19,7 @@ typedef struct judge {
 } judge;
 
 __attribute__((format(printf, 6, 7))) static void add(judge *j, const char *name,
-                                                      cb__verdict verdict, bool required,
+                                                      cb_verdict verdict, bool required,
                                                       cb__check_status status, const char *format,
                                                       ...)
 {
@@ -62,10 +46,10 @@ static void process(judge *j)
 {
     const cb__evidence *e = j->e;
     bool failed = e->launch.status != CB_OK;
-    add(j, "launch", CB__VERDICT_WRONG, true, pass_if(!failed), "%s",
+    add(j, "launch", CB_VERDICT_WRONG, true, pass_if(!failed), "%s",
         failed ? e->launch.message : "every launch succeeded");
     failed = e->worker.status != CB_OK;
-    add(j, "worker", CB__VERDICT_WRONG, true, pass_if(!failed), "%s",
+    add(j, "worker", CB_VERDICT_WRONG, true, pass_if(!failed), "%s",
         failed ? e->worker.message : "every worker answered and ended by itself");
 }
 
@@ -76,21 +60,21 @@ static void outputs(judge *j)
     cb__check_status seen = f->slots ? CB__PASS : CB__SKIP;
     const unsigned long long n = f->elements;
     if (f->unwritten)
-        add(j, "written", CB__VERDICT_WRONG, true, CB__FAIL, "%llu never written, first at %llu%s",
+        add(j, "written", CB_VERDICT_WRONG, true, CB__FAIL, "%llu never written, first at %llu%s",
             (unsigned long long)f->unwritten, (unsigned long long)f->first_unwritten, f->where);
     else
-        add(j, "written", CB__VERDICT_WRONG, true, seen, "%s",
+        add(j, "written", CB_VERDICT_WRONG, true, seen, "%s",
             f->slots ? "every element differs from one of two poisons" : nothing);
     if (f->guard_bytes)
-        add(j, "guards", CB__VERDICT_WRONG, true, CB__FAIL,
+        add(j, "guards", CB_VERDICT_WRONG, true, CB__FAIL,
             "%llu bytes changed outside an output, first %lld bytes %s its end%s",
             (unsigned long long)f->guard_bytes,
             (long long)(f->first_guard < 0 ? -f->first_guard : f->first_guard),
             f->first_guard < 0 ? "before" : "past", f->where);
     else
-        add(j, "guards", CB__VERDICT_WRONG, true, seen, "%s",
+        add(j, "guards", CB_VERDICT_WRONG, true, seen, "%s",
             f->slots ? "the zones around outputs are unchanged" : nothing);
-    add(j, "inputs", CB__VERDICT_WRONG, true,
+    add(j, "inputs", CB_VERDICT_WRONG, true,
         j->e->inputs_changed             ? CB__FAIL
         : j->e->complete && j->e->rounds ? CB__PASS
                                          : CB__SKIP,
@@ -99,26 +83,26 @@ static void outputs(judge *j)
         : j->e->complete && j->e->rounds ? "the digest of all inputs is what it was"
                                          : "the inputs were not looked at again");
     if (f->vacuous)
-        add(j, "bound", CB__VERDICT_WRONG, true, CB__SKIP,
+        add(j, "bound", CB_VERDICT_WRONG, true, CB__SKIP,
             "the bound of %llu elements is wider than all plausible values: it proves nothing%s",
             (unsigned long long)f->vacuous, f->where);
     else if (f->beyond)
-        add(j, "bound", CB__VERDICT_WRONG, true, CB__FAIL,
+        add(j, "bound", CB_VERDICT_WRONG, true, CB__FAIL,
             "%llu of %llu elements outside the error bound, first at %llu: got %.9g, want %.9g "
             "+- %.3g%s",
             (unsigned long long)f->beyond, n, (unsigned long long)f->first_beyond, f->got, f->want,
             f->bound, f->where);
     else
-        add(j, "bound", CB__VERDICT_WRONG, true, seen,
+        add(j, "bound", CB_VERDICT_WRONG, true, seen,
             "%llu elements of %llu outputs, of %d more shapes too, against f64; largest error %.3f "
             "of "
             "the bound",
             n, (unsigned long long)f->slots, f->ragged, f->worst);
     if (f->nonfinite)
-        add(j, "finite", CB__VERDICT_WRONG, true, CB__FAIL, "%llu NaN or Inf, first at %llu%s",
+        add(j, "finite", CB_VERDICT_WRONG, true, CB__FAIL, "%llu NaN or Inf, first at %llu%s",
             (unsigned long long)f->nonfinite, (unsigned long long)f->first_nonfinite, f->where);
     else
-        add(j, "finite", CB__VERDICT_WRONG, true, seen, "%s",
+        add(j, "finite", CB_VERDICT_WRONG, true, seen, "%s",
             f->slots ? "no NaN, no Inf" : nothing);
 }
 
@@ -130,12 +114,12 @@ static void ceiling(judge *j)
     double gb = e->gb_per_s.lo, limit = e->peak_gb_per_s;
     /* That of the memory is the cold check's: above it, a cache has helped. */
     if (e->rounds == 0)
-        add(j, "ceiling", CB__VERDICT_IMPOSSIBLE, limit > 0, CB__SKIP, "there is no figure");
+        add(j, "ceiling", CB_VERDICT_IMPOSSIBLE, limit > 0, CB__SKIP, "there is no figure");
     else if (!(limit > 0))
-        add(j, "ceiling", CB__VERDICT_IMPOSSIBLE, false, CB__SKIP,
+        add(j, "ceiling", CB_VERDICT_IMPOSSIBLE, false, CB__SKIP,
             "no physical ceiling is known for this processor");
     else
-        add(j, "ceiling", CB__VERDICT_IMPOSSIBLE, true,
+        add(j, "ceiling", CB_VERDICT_IMPOSSIBLE, true,
             isnan(gb) || !e->rounds ? CB__SKIP : pass_if(gb <= limit),
             "%.1f GB/s %s the %.1f GB/s of the load ports", gb,
             gb > limit ? "is above" : "is under", limit);
@@ -150,7 +134,7 @@ static void ring(judge *j)
         return;
     double touched = (double)e->plan->k * (double)e->plan->touched_bytes;
     bool good = e->plan->k >= 2 && touched >= (double)e->plan->needed_bytes;
-    add(j, "ring", CB__VERDICT_CONTAMINATED, true, pass_if(good),
+    add(j, "ring", CB_VERDICT_CONTAMINATED, true, pass_if(good),
         "%d sets, %.1f MiB a rotation; 4x the last-level caches are %.1f MiB", e->plan->k,
         touched / 1048576, (double)e->plan->needed_bytes / 1048576);
 }
@@ -167,7 +151,7 @@ static void cold(judge *j)
     if (e->cache != CB__COLD)
         return;
     if (e->proofs == 0) {
-        add(j, "cold", CB__VERDICT_CONTAMINATED, true, CB__SKIP, "no proof of coldness was made");
+        add(j, "cold", CB_VERDICT_CONTAMINATED, true, CB__SKIP, "no proof of coldness was made");
         return;
     }
     int kernel = ratio_says(e->kernel_2k_over_k);
@@ -178,7 +162,7 @@ static void cold(judge *j)
     double dram = e->device->peak_dram_bytes_per_s * 1e-9;
     bool above_dram = dram > 0 && implied > dram;
     if (above_twin || above_dram) {
-        add(j, "cold", CB__VERDICT_CONTAMINATED, true, CB__FAIL,
+        add(j, "cold", CB_VERDICT_CONTAMINATED, true, CB__FAIL,
             "%.1f GB/s is %.2fx the twin on 2k sets, %s: some of it came from a cache", implied,
             over_twin, above_dram ? "above the ceiling of the memory" : "over 1.03x");
         return;
@@ -186,7 +170,7 @@ static void cold(judge *j)
     cb__check_status status = kernel < 0 || twin < 0 ? CB__FAIL
                               : kernel && twin       ? CB__PASS
                                                      : CB__SKIP;
-    add(j, "cold", CB__VERDICT_CONTAMINATED, true, status,
+    add(j, "cold", CB_VERDICT_CONTAMINATED, true, status,
         "time on 2k over k sets: kernel %.3f [%.3f, %.3f], twin %.3f [%.3f, %.3f]; %s 1.05",
         e->kernel_2k_over_k.mid, e->kernel_2k_over_k.lo, e->kernel_2k_over_k.hi,
         e->twin_2k_over_k.mid, e->twin_2k_over_k.lo, e->twin_2k_over_k.hi,
@@ -201,7 +185,7 @@ static void memory(judge *j)
     if (!e->plan->streams)
         return;
     bool random = e->distinct_words * 10 >= e->sampled_words * 9;
-    add(j, "content", CB__VERDICT_CONTAMINATED, true, e->sampled_words ? pass_if(random) : CB__SKIP,
+    add(j, "content", CB_VERDICT_CONTAMINATED, true, e->sampled_words ? pass_if(random) : CB__SKIP,
         "%llu of %llu sampled words are distinct", (unsigned long long)e->distinct_words,
         (unsigned long long)e->sampled_words);
     double resident =
@@ -209,10 +193,10 @@ static void memory(judge *j)
     double huge =
         e->plan->file_bytes ? (double)e->pages.huge_bytes / (double)e->plan->file_bytes : 0;
     if (!e->pages.known)
-        add(j, "pages", CB__VERDICT_CONTAMINATED, false, CB__SKIP,
+        add(j, "pages", CB_VERDICT_CONTAMINATED, false, CB__SKIP,
             "the kernel does not say which pages were granted");
     else
-        add(j, "pages", CB__VERDICT_CONTAMINATED, true, pass_if(resident >= 0.99),
+        add(j, "pages", CB_VERDICT_CONTAMINATED, true, pass_if(resident >= 0.99),
             "%.1f %% resident, %.0f %% in huge pages", 100 * fmin(resident, 1),
             100 * fmin(huge, 1));
 }
@@ -222,15 +206,15 @@ static void surroundings(judge *j)
     const cb__evidence *e = j->e;
     bool required = e->device->has_counters;
     if (isnan(e->clock_spread))
-        add(j, "clock", CB__VERDICT_CONTAMINATED, required, CB__SKIP, "the core clock is unknown");
+        add(j, "clock", CB_VERDICT_CONTAMINATED, required, CB__SKIP, "the core clock is unknown");
     else
-        add(j, "clock", CB__VERDICT_CONTAMINATED, required, pass_if(e->clock_spread <= 0.05),
+        add(j, "clock", CB_VERDICT_CONTAMINATED, required, pass_if(e->clock_spread <= 0.05),
             "core clock within %.1f %% over rounds", 100 * e->clock_spread);
     if (isnan(e->steal_share))
-        add(j, "interference", CB__VERDICT_CONTAMINATED, required, CB__SKIP,
+        add(j, "interference", CB_VERDICT_CONTAMINATED, required, CB__SKIP,
             "the system does not say");
     else
-        add(j, "interference", CB__VERDICT_CONTAMINATED, required, pass_if(e->steal_share <= 0.02),
+        add(j, "interference", CB_VERDICT_CONTAMINATED, required, pass_if(e->steal_share <= 0.02),
             "%.1f %% stolen by the hypervisor, %lld involuntary switches", 100 * e->steal_share,
             (long long)e->involuntary);
 }
@@ -248,9 +232,9 @@ static void settled(judge *j)
     const cb__evidence *e = j->e;
     cb__interval x = e->has_twin ? e->of_twin : e->time_ns;
     if (e->rounds == 0)
-        add(j, "settled", CB__VERDICT_UNSTABLE, true, CB__SKIP, "no round was completed");
+        add(j, "settled", CB_VERDICT_UNSTABLE, true, CB__SKIP, "no round was completed");
     else
-        add(j, "settled", CB__VERDICT_UNSTABLE, true, pass_if(cb__settled(e)),
+        add(j, "settled", CB_VERDICT_UNSTABLE, true, pass_if(cb__settled(e)),
             "%s within %.1f %% over %d rounds%s; trend within rounds %+.1f %%",
             e->has_twin ? "ratio to the twin" : "time", 100 * (x.hi / x.lo - 1), e->rounds,
             e->rounds < ROUNDS_MIN ? ", of which 6 are needed" : "", 100 * e->trend);
@@ -268,10 +252,10 @@ static void floors(judge *j)
     /* Time that is proportional to arithmetic alone still has the same floor. */
     bool above = e->time_ns.mid >= FLOOR_MULTIPLE * e->floor_ns;
     if (e->rounds == 0) {
-        add(j, "floor", CB__VERDICT_FLOOR_BOUND, true, CB__SKIP, "there is no figure");
+        add(j, "floor", CB_VERDICT_FLOOR_BOUND, true, CB__SKIP, "there is no figure");
         return;
     }
-    add(j, "floor", CB__VERDICT_FLOOR_BOUND, true, pass_if(above),
+    add(j, "floor", CB_VERDICT_FLOOR_BOUND, true, pass_if(above),
         "%.0f ns a launch, an empty kernel takes %.0f ns %s", e->time_ns.mid, e->floor_ns,
         cb__submit_name(e->submit));
 }
@@ -282,38 +266,38 @@ static void drive(judge *j)
     if (!e->has_twin)
         return;
     if (e->cache == CB__COLD && e->proofs == 0) {
-        add(j, "saturation", CB__VERDICT_LOWER_BOUND, true, CB__SKIP,
+        add(j, "saturation", CB_VERDICT_LOWER_BOUND, true, CB__SKIP,
             "the ceiling was not measured");
     } else if (e->cache == CB__COLD) {
         cb__interval flat = e->asymptote_2k_over_k;
         bool good = flat.lo <= FLAT && flat.hi >= 1 / FLAT;
-        add(j, "saturation", CB__VERDICT_LOWER_BOUND, true, pass_if(good),
+        add(j, "saturation", CB_VERDICT_LOWER_BOUND, true, pass_if(good),
             "the twin's ceiling on 2k over k sets: %.3f [%.3f, %.3f]", flat.mid, flat.lo, flat.hi);
     }
     bool reads = strcmp(e->plan->twin_kernel, "twin_read") == 0;
     if (e->twin_sums_wrong)
-        add(j, "drive", CB__VERDICT_LOWER_BOUND, true, CB__FAIL,
+        add(j, "drive", CB_VERDICT_LOWER_BOUND, true, CB__FAIL,
             "the twin's checksum was wrong %d of %d times: it did not read everything",
             e->twin_sums_wrong, e->twin_sums_seen);
     else if (e->cache == CB__WARM && e->of_twin.lo > ABOVE_TWIN)
-        add(j, "drive", CB__VERDICT_LOWER_BOUND, true, CB__FAIL,
+        add(j, "drive", CB_VERDICT_LOWER_BOUND, true, CB__FAIL,
             "%.2fx as fast as plainly moving the same bytes: not all were moved, or the twin is "
             "not "
             "the best",
             e->of_twin.lo);
     else if (reads && e->twin_sums_seen == 0)
-        add(j, "drive", CB__VERDICT_LOWER_BOUND, true, CB__SKIP,
+        add(j, "drive", CB_VERDICT_LOWER_BOUND, true, CB__SKIP,
             "no checksum of the twin was seen");
     else if (reads)
-        add(j, "drive", CB__VERDICT_LOWER_BOUND, true, pass_if(e->twin_candidates >= 2),
+        add(j, "drive", CB_VERDICT_LOWER_BOUND, true, pass_if(e->twin_candidates >= 2),
             "the twin is the fastest of %d; its checksum was right %d of %d times",
             e->twin_candidates, e->twin_sums_seen, e->twin_sums_seen);
     else
-        add(j, "drive", CB__VERDICT_LOWER_BOUND, true, pass_if(e->twin_candidates >= 2),
+        add(j, "drive", CB_VERDICT_LOWER_BOUND, true, pass_if(e->twin_candidates >= 2),
             "the twin is the fastest of %d", e->twin_candidates);
 }
 
-cb__verdict cb__judge(const cb__evidence *e, cb__check *checks, int *nchecks)
+cb_verdict cb__judge(const cb__evidence *e, cb__check *checks, int *nchecks)
 {
     judge j = {e, checks, 0};
     process(&j);
@@ -327,12 +311,12 @@ cb__verdict cb__judge(const cb__evidence *e, cb__check *checks, int *nchecks)
     floors(&j);
     drive(&j);
     *nchecks = j.n;
-    cb__verdict verdict = CB__VERDICT_OK;
+    cb_verdict verdict = CB_VERDICT_OK;
     for (int i = 0; i < j.n; i++) {
-        cb__verdict says = !checks[i].required            ? CB__VERDICT_OK
+        cb_verdict says = !checks[i].required            ? CB_VERDICT_OK
                            : checks[i].status == CB__FAIL ? checks[i].verdict
-                           : checks[i].status == CB__SKIP ? CB__VERDICT_UNKNOWN
-                                                          : CB__VERDICT_OK;
+                           : checks[i].status == CB__SKIP ? CB_VERDICT_UNKNOWN
+                                                          : CB_VERDICT_OK;
         if (says < verdict)
             verdict = says;
     }

@@ -3,40 +3,10 @@
 #ifndef CB_MEASURE_CHECKS_H
 #define CB_MEASURE_CHECKS_H
 
+#include "base/check.h"
 #include "measure/bench.h"
 #include "measure/verify.h"
 #include "stats/order.h"
-
-/* In the order in which they apply. */
-#define CB_VERDICT_TABLE(X)                                                                        \
-    X(WRONG, "wrong")                                                                              \
-    X(IMPOSSIBLE, "impossible")                                                                    \
-    X(CONTAMINATED, "contaminated")                                                                \
-    X(UNSTABLE, "unstable")                                                                        \
-    X(FLOOR_BOUND, "floor-bound")                                                                  \
-    X(LOWER_BOUND, "lower-bound")                                                                  \
-    X(UNKNOWN, "unknown")                                                                          \
-    X(OK, "ok")
-
-typedef enum cb__verdict {
-#define CB_VERDICT_ENUM(name, text) CB__VERDICT_##name,
-    CB_VERDICT_TABLE(CB_VERDICT_ENUM)
-#undef CB_VERDICT_ENUM
-} cb__verdict;
-const char *cb__verdict_name(cb__verdict verdict);
-
-typedef enum cb__check_status { CB__PASS, CB__FAIL, CB__SKIP } cb__check_status;
-const char *cb__check_status_name(cb__check_status status);
-
-enum { CB__CHECKS_MAX = 24 };
-
-typedef struct cb__check {
-    const char *name;
-    cb__check_status status;
-    bool required;
-    cb__verdict verdict; /* what failing it means */
-    char detail[240];
-} cb__check;
 
 /* All that is known about one row (one cache state, one submit mode). Ratios and bandwidths are
  * intervals over rounds. */
@@ -77,7 +47,7 @@ typedef struct cb__evidence {
 } cb__evidence;
 
 /* Fills checks (room for CB__CHECKS_MAX) and gives the verdict. */
-cb__verdict cb__judge(const cb__evidence *e, cb__check *checks, int *nchecks);
+cb_verdict cb__judge(const cb__evidence *e, cb__check *checks, int *nchecks);
 
 /* The share of a figure that is dispatch: floor / time, at most 1. */
 double cb__floor_share(const cb__evidence *e);

@@ -10,7 +10,7 @@ static void point(cb__json_writer *w, const cb__curve_point *p)
     cb__put_int(w, "bytes", p->bytes);
     cb__put_interval(w, "gb_per_s", p->gb_per_s);
     cb__put_interval(w, "folded", p->folded);
-    cb__put_text(w, "verdict", cb__verdict_name(p->verdict));
+    cb__put_text(w, "verdict", cb_verdict_name(p->verdict));
     cb__json_end(w);
 }
 
@@ -50,6 +50,6 @@ void cb__record_probe_csv(const cb__curve *curve, cb__buf *out)
         const cb__curve_point *p = &curve->points[i];
         cb__buf_printf(out, "read,%d,%lld,%.9g,%.9g,%.9g,%.4f,%s\n", p->threads,
                        (long long)p->bytes, p->gb_per_s.lo, p->gb_per_s.mid, p->gb_per_s.hi,
-                       p->folded.mid, cb__verdict_name(p->verdict));
+                       p->folded.mid, cb_verdict_name(p->verdict));
     }
 }

@@ -120,7 +120,7 @@ static void result(cb__json_writer *w, const cb__run_case *c, const cb__run_row 
     samples(w, row);
     cb__put_int(w, "rounds", e->rounds);
     cb__put_checks(w, row->checks, row->nchecks);
-    cb__put_text(w, "verdict", cb__verdict_name(row->verdict));
+    cb__put_text(w, "verdict", cb_verdict_name(row->verdict));
     cb__json_end(w);
 }
 
@@ -140,7 +140,7 @@ void cb__record_run(const cb__record *record, const cb__run_case *cases, int n, 
     if (rows == 1)
         for (int i = 0; i < n; i++)
             if (cases[i].nrows)
-                cb__put_text(&w, "verdict", cb__verdict_name(cases[i].rows[0].verdict));
+                cb__put_text(&w, "verdict", cb_verdict_name(cases[i].rows[0].verdict));
     cb__json_end(&w);
     cb__buf_puts(out, "\n");
 }
@@ -181,7 +181,7 @@ void cb__record_run_csv(const cb__run_case *cases, int n, cb__buf *out)
                 cb__buf_printf(out, ",%.4f", share);
             else
                 cb__buf_puts(out, ",");
-            cb__buf_printf(out, ",%s\n", cb__verdict_name(row->verdict));
+            cb__buf_printf(out, ",%s\n", cb_verdict_name(row->verdict));
         }
     }
 }

@@ -18,6 +18,6 @@ void cb__bytes_text(double bytes, char text[24]);
 /* "3.21 us" */
 void cb__time_text(double ns, char text[24]);
 /* The verdict, coloured; padded to `width`. */
-void cb__report_verdict(cb__verdict verdict, bool color, int width, cb__buf *out);
+void cb__report_verdict(cb_verdict verdict, bool color, int width, cb__buf *out);
 
 #endif

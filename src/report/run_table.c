@@ -31,7 +31,7 @@ static void row(const cb__run_case *c, const cb__run_row *r, bool color, cb__buf
     else
         cb__buf_printf(out, "%6s  ", "-");
     cb__report_verdict(r->verdict, color, 0, out);
-    if (r->verdict == CB__VERDICT_OK && cb__floor_share(e) > 0.2)
+    if (r->verdict == CB_VERDICT_OK && cb__floor_share(e) > 0.2)
         cb__buf_printf(out, " (%.0f %% dispatch)", 100 * cb__floor_share(e));
     cb__buf_puts(out, "\n");
     cb__buf_fini(&tag);
@@ -43,7 +43,7 @@ static void failed_checks(const cb__run_row *r, bool verbose, cb__buf *out)
     for (int i = 0; i < r->nchecks; i++) {
         const cb__check *k = &r->checks[i];
         /* Of a wrong row, what is wrong; what could not be looked at because of it says nothing. */
-        bool shown = k->required && (r->verdict == CB__VERDICT_WRONG ? k->status == CB__FAIL
+        bool shown = k->required && (r->verdict == CB_VERDICT_WRONG ? k->status == CB__FAIL
                                                                      : k->status != CB__PASS);
         if (verbose || shown)
             cb__buf_printf(out, "    %-12s %s%s: %s\n", k->name, cb__check_status_name(k->status),
@@ -81,7 +81,7 @@ void cb__report_run(const cb__run_case *cases, int n, bool color, bool verbose, 
             const cb__run_row *r = &c->rows[j];
             row(c, r, color, out);
             failed_checks(r, verbose, out);
-            if (*r->residency && r->verdict != CB__VERDICT_WRONG)
+            if (*r->residency && r->verdict != CB_VERDICT_WRONG)
                 said = r->residency;
         }
         if (*said)

@@ -33,13 +33,13 @@ void cb__time_text(double ns, char text[24])
         snprintf(text, 24, "-");
 }
 
-void cb__report_verdict(cb__verdict verdict, bool color, int width, cb__buf *out)
+void cb__report_verdict(cb_verdict verdict, bool color, int width, cb__buf *out)
 {
-    const char *code = verdict == CB__VERDICT_OK             ? "32"
-                       : verdict <= CB__VERDICT_CONTAMINATED ? "31"
+    const char *code = verdict == CB_VERDICT_OK             ? "32"
+                       : verdict <= CB_VERDICT_CONTAMINATED ? "31"
                                                              : "33";
     if (color)
-        cb__buf_printf(out, "\033[%sm%-*s\033[0m", code, width, cb__verdict_name(verdict));
+        cb__buf_printf(out, "\033[%sm%-*s\033[0m", code, width, cb_verdict_name(verdict));
     else
-        cb__buf_printf(out, "%-*s", width, cb__verdict_name(verdict));
+        cb__buf_printf(out, "%-*s", width, cb_verdict_name(verdict));
 }

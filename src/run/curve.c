@@ -133,15 +133,15 @@ static void points(curving *c)
             p->folded = over_sweeps(c->folded[t], out->sweeps, i);
             bool folds = fabs(p->folded.mid - 1) <= FOLDED_WITHIN;
             bool steady = p->gb_per_s.hi / p->gb_per_s.lo - 1 <= STEADY_WITHIN;
-            p->verdict = !folds    ? CB__VERDICT_CONTAMINATED
-                         : !steady ? CB__VERDICT_UNSTABLE
-                                   : CB__VERDICT_OK;
+            p->verdict = !folds    ? CB_VERDICT_CONTAMINATED
+                         : !steady ? CB_VERDICT_UNSTABLE
+                                   : CB_VERDICT_OK;
         }
     out->ceiling = out->points[out->n - 1].gb_per_s;
 }
 
 static cb__check *check(cb__curve *out, const char *name, bool required, cb__check_status status,
-                        cb__verdict verdict)
+                        cb_verdict verdict)
 {
     cb__check *k = &out->checks[out->nchecks++];
     *k = (cb__check){name, status, required, verdict, {0}};
@@ -156,7 +156,7 @@ static void check_folding(curving *c)
         if (fabs(out->points[i].folded.mid - 1) > fabs(worst))
             worst = out->points[i].folded.mid - 1;
     cb__check *k = check(out, "folding", true, fabs(worst) <= FOLDED_WITHIN ? CB__PASS : CB__FAIL,
-                         CB__VERDICT_CONTAMINATED);
+                         CB_VERDICT_CONTAMINATED);
     snprintf(k->detail, sizeof k->detail,
              "time of three times the traffic is off 3x by %.1f %% at worst; %.0f %% are allowed",
              100 * fabs(worst), 100 * FOLDED_WITHIN);
@@ -184,7 +184,7 @@ static void check_port_bound(curving *c)
         }
     }
     if (best == 0) {
-        cb__check *k = check(out, "port bound", false, CB__SKIP, CB__VERDICT_LOWER_BOUND);
+        cb__check *k = check(out, "port bound", false, CB__SKIP, CB_VERDICT_LOWER_BOUND);
         snprintf(k->detail, sizeof k->detail,
                  "the load ports or the clock of this processor are unknown");
         return;
@@ -192,15 +192,15 @@ static void check_port_bound(curving *c)
     /* Above the bound the clock was read too low, or the table of load ports is wrong. */
     bool good = best >= PORT_SHARE && best <= 2 - PORT_SHARE;
     cb__check *k =
-        check(out, "port bound", true, good ? CB__PASS : CB__FAIL, CB__VERDICT_LOWER_BOUND);
+        check(out, "port bound", true, good ? CB__PASS : CB__FAIL, CB_VERDICT_LOWER_BOUND);
     snprintf(k->detail, sizeof k->detail,
              "one core reads its first cache at %.1f GB/s, %.1f %% of the %.1f GB/s of its load "
              "ports at %.2f GHz",
              best * out->port_bound_gb_per_s, 100 * best, out->port_bound_gb_per_s,
              out->clock_hz * 1e-9);
     for (int i = 0; i < out->n && !good; i++)
-        if (out->points[i].bytes <= 32768 && out->points[i].verdict == CB__VERDICT_OK)
-            out->points[i].verdict = CB__VERDICT_LOWER_BOUND;
+        if (out->points[i].bytes <= 32768 && out->points[i].verdict == CB_VERDICT_OK)
+            out->points[i].verdict = CB_VERDICT_LOWER_BOUND;
 }
 
 static void check_saturation(curving *c)
@@ -213,11 +213,11 @@ static void check_saturation(curving *c)
     double ratio = last->gb_per_s.mid / before->gb_per_s.mid;
     bool flat = fabs(ratio - 1) <= FLAT_WITHIN;
     cb__check *k =
-        check(out, "saturation", true, flat ? CB__PASS : CB__FAIL, CB__VERDICT_LOWER_BOUND);
+        check(out, "saturation", true, flat ? CB__PASS : CB__FAIL, CB_VERDICT_LOWER_BOUND);
     snprintf(k->detail, sizeof k->detail, "all threads, the last octave: %.1f then %.1f GB/s",
              before->gb_per_s.mid, last->gb_per_s.mid);
-    if (!flat && out->points[out->n - 1].verdict == CB__VERDICT_OK)
-        out->points[out->n - 1].verdict = CB__VERDICT_LOWER_BOUND;
+    if (!flat && out->points[out->n - 1].verdict == CB_VERDICT_OK)
+        out->points[out->n - 1].verdict = CB_VERDICT_LOWER_BOUND;
 }
 
 cb_status cb__curve_measure(const cb__curve_request *request, cb__curve *out, cb_error *err)

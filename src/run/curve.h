@@ -12,7 +12,7 @@ typedef struct cb__curve_point {
     int64_t bytes;
     cb__interval gb_per_s; /* over sweeps: min, median, max of three */
     cb__interval folded;   /* time of three times the traffic over three times the time */
-    cb__verdict verdict;
+    cb_verdict verdict;
 } cb__curve_point;
 
 typedef struct cb__curve {

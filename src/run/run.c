@@ -265,7 +265,7 @@ static void plan_blocks(cb__session *s, double round_s)
 static bool any_wrong(const cb__session *s)
 {
     for (int i = 0; i < s->out->nrows; i++)
-        if (s->out->rows[i].verdict == CB__VERDICT_WRONG)
+        if (s->out->rows[i].verdict == CB_VERDICT_WRONG)
             return true;
     return false;
 }

@@ -39,7 +39,7 @@ typedef struct cb__run_row {
     int nrounds;
     cb__check checks[CB__CHECKS_MAX];
     int nchecks;
-    cb__verdict verdict;
+    cb_verdict verdict;
     char residency[160];
 } cb__run_row;
 
