@@ -25,11 +25,29 @@ enum {
 typedef struct cb__device cb__device; /* a backend's own state */
 typedef struct cb__batch cb__batch;
 
+/* A data cache as the system names it. */
+typedef struct cb__device_cache {
+    int level;
+    uint64_t bytes; /* of one instance */
+    int instances;  /* that the threads in use reach */
+} cb__device_cache;
+
+enum { CB__DEVICE_CACHES_MAX = 8 };
+
+/* Which of its processors a device's threads take: neighbours, or spread over all of them. */
+typedef enum cb__placement { CB__COMPACT, CB__SCATTERED } cb__placement;
+
+/* The pages behind an allocation: huge ones where they are granted, or none of them. */
+typedef enum cb__page_kind { CB__PAGES_HUGE, CB__PAGES_BASE } cb__page_kind;
+
 typedef struct cb__device_info {
     char name[128];
-    char identity[64];       /* what a model file is keyed by */
-    char clock[32];          /* which clock spans are read from */
-    int threads;             /* in use */
+    char identity[64];      /* what a model file is keyed by */
+    char clock[32];         /* which clock spans are read from */
+    int threads;            /* in use */
+    bool placements_differ; /* so many threads can lie close together or apart */
+    cb__device_cache caches[CB__DEVICE_CACHES_MAX]; /* of data, by level */
+    int ncaches;
     uint64_t llc_bytes;      /* sum of the last-level caches that those threads reach; 0: unknown */
     uint64_t memory_bytes;   /* that can be taken now */
     double peak_bytes_per_s; /* physical: load ports x width x clock (CPU), memory clock x bus
@@ -62,13 +80,17 @@ typedef struct cb__backend {
     const char *help;
     /* `script`: what follows ':' in the device name ("" when nothing does). threads 0: the default.
      * CB_UNAVAILABLE with the reason when there is no such device. */
-    cb_status (*open)(const char *script, int threads, cb__device **out, cb_error *err);
+    cb_status (*open)(const char *script, int threads, cb__placement placement, cb__device **out,
+                      cb_error *err);
     void (*close)(cb__device *device);
+    /* What cb__device_info.identity will be, without taking hold of anything. */
+    cb_status (*identify)(const char *script, char identity[64], cb_error *err);
     void (*info)(cb__device *device, cb__device_info *out);
 
     /* Memory. alloc gives zeroed memory aligned to 4096, first touched by the device's own threads.
      */
-    cb_status (*alloc)(cb__device *device, size_t bytes, void **out, cb_error *err);
+    cb_status (*alloc)(cb__device *device, size_t bytes, cb__page_kind pages, void **out,
+                       cb_error *err);
     void (*free)(cb__device *device, void *address);
     cb_status (*map)(cb__device *device, int fd, size_t bytes, void **out, cb__pages *pages,
                      cb_error *err);
@@ -94,6 +116,8 @@ typedef struct cb__backend {
 
     /* Optional: keep the device's threads awake while timing (default: nothing to keep). */
     void (*hold)(cb__device *device, bool awake);
+    /* Optional: the pages that an allocation lies on (default: unknown). */
+    cb__pages (*pages)(cb__device *device, const void *address);
     /* Optional: a new round begins: its seed, and the device time that earlier rounds took
      * (default: nothing to set). */
     void (*begin)(cb__device *device, uint64_t seed, uint64_t elapsed_ns);
