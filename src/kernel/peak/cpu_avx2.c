@@ -26,16 +26,23 @@ int cb__peak_fma_avx2(const cb_launch *launch)
 
 /* Products of pairs in 16 bits, which the ranges of u and s never fill; pairs of those in 32; the
  * sum. In assembly so that s stays in memory and v in registers: left to themselves, gcc 12 and
- * clang 14 keep all of s in registers and spill v in every step. */
-static inline __m256i dot_step(__m256i v, __m256i u, const __m256i *s)
+ * clang 14 load all of s before the loop and spill v in every step. */
+/* clang-format off */
+#define DOT_ONE(at, v) \
+    "vpmaddubsw " #at "(%[s]), %[u], %[pairs]\n\t" \
+    "vpmaddwd %[pairs], %[ones], %[pairs]\n\t" \
+    "vpaddd %[pairs], %[" #v "], %[" #v "]\n\t"
+/* clang-format on */
+
+/* A step of six vectors of lanes; each has its half of a line of s. */
+static inline void dot_six(__m256i v[6], __m256i u, const __m256i *s)
 {
     __m256i pairs;
-    __asm__("vpmaddubsw %[s], %[u], %[pairs]\n\t"
-            "vpmaddwd %[pairs], %[ones], %[pairs]\n\t"
-            "vpaddd %[pairs], %[v], %[v]"
-            : [v] "+x"(v), [pairs] "=&x"(pairs)
-            : [u] "x"(u), [s] "m"(*s), [ones] "x"(_mm256_set1_epi16(1)));
-    return v;
+    __asm__(
+        DOT_ONE(0, a) DOT_ONE(64, b) DOT_ONE(128, c) DOT_ONE(192, d) DOT_ONE(256, e) DOT_ONE(320, f)
+        : [a] "+x"(v[0]), [b] "+x"(v[1]), [c] "+x"(v[2]), [d] "+x"(v[3]), [e] "+x"(v[4]),
+          [f] "+x"(v[5]), [pairs] "=&x"(pairs)
+        : [u] "x"(u), [ones] "x"(_mm256_set1_epi16(1)), [s] "r"(s), "m"(*(const __m256i(*)[11])s));
 }
 
 /* The lanes of one half of each line: a step takes half a line of u for all of them. */
@@ -46,12 +53,10 @@ static void dot_half(const int32_t *from, int32_t *to, const __m256i *u, const _
     for (int i = 0; i < CB__PEAK_VECTORS; i++)
         v[i] = _mm256_loadu_si256((const __m256i *)(const void *)(from + 16 * i));
     for (int turn = 0; turn < CB__PEAK_STEPS / CB__PEAK_DOT_LINES; turn++)
-#pragma GCC unroll 2
         for (int line = 0; line < CB__PEAK_DOT_LINES; line++) {
-            const __m256i *u_step = u + 2 * line;
-#pragma GCC unroll 12
-            for (int i = 0; i < CB__PEAK_VECTORS; i++)
-                v[i] = dot_step(v[i], *u_step, s + 2 * i);
+            __m256i u_step = u[2 * line];
+            dot_six(v, u_step, s);
+            dot_six(v + 6, u_step, s + 12);
         }
 #pragma GCC unroll 12
     for (int i = 0; i < CB__PEAK_VECTORS; i++)
