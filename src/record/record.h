@@ -3,6 +3,7 @@
 #define CB_RECORD_RECORD_H
 
 #include "base/json.h"
+#include "probe/probe.h"
 #include "run/curve.h"
 #include "run/run.h"
 
@@ -22,5 +23,9 @@ void cb__record_run(const cb__record *record, const cb__run_case *cases, int n, 
 void cb__record_run_csv(const cb__run_case *cases, int n, cb__buf *out);
 void cb__record_probe(const cb__record *record, const cb__curve *curve, cb__buf *out);
 void cb__record_probe_csv(const cb__curve *curve, cb__buf *out);
+/* Everything a probe brought home and what was made of it. CSV: a row a point of the model. */
+void cb__record_sweeps(const cb__record *record, const cb__probe *probe, const cb_model *model,
+                       cb__buf *out);
+void cb__record_sweeps_csv(const cb__probe *probe, const cb_model *model, cb__buf *out);
 
 #endif
