@@ -4,6 +4,7 @@
 #define CB_REPORT_REPORT_H
 
 #include "base/buf.h"
+#include "probe/probe.h"
 #include "run/curve.h"
 #include "run/run.h"
 
@@ -13,6 +14,13 @@ void cb__report_run(const cb__run_case *cases, int n, bool color, bool verbose, 
 /* Bandwidth over the logarithm of the set, one letter a thread count. */
 void cb__report_curve_chart(const cb__curve *curve, cb__buf *out);
 void cb__report_curve_table(const cb__curve *curve, bool color, cb__buf *out);
+/* Reading with one and with all threads, and random loads, over the logarithm of the set, with
+ * their knees below and plateaus and ceilings at the right. At most 100 columns. */
+void cb__report_probe_chart(const cb__probe *probe, const cb_model *model, cb__buf *out);
+/* What the machine can do, in a screenful: levels, ceilings, floors, compute, controls. verbose:
+ * every thread count, knee and point too. */
+void cb__report_probe_table(const cb__probe *probe, const cb_model *model, bool color, bool verbose,
+                            cb__buf *out);
 /* "16 KiB", "2.5 MiB" */
 void cb__bytes_text(double bytes, char text[24]);
 /* "3.21 us" */
