@@ -1,59 +1,9 @@
 /* The twins, the control kernels and the example: every implementation that this processor has,
  * every tunable value, one to five workers, ragged sizes, held against the definition.
  */
-#include "coldbench/kernel.h"
-
-#include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "built.h"
 
 enum { GUARD = 64, WORKERS_MAX = 5 };
-
-static const cb_kernel *load(const char *path, const char *name)
-{
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        fail_msg("%s: %s", path, dlerror());
-    const cb_module *(*entry)(void);
-    *(void **)&entry = dlsym(library, "cb_module_entry");
-    assert_non_null(entry);
-    const cb_module *module = entry();
-    assert_int_equal(module->abi, CB_KERNEL_ABI);
-    assert_int_equal(module->struct_bytes, sizeof(cb_kernel));
-    for (int i = 0; i < module->nkernels; i++)
-        if (strcmp(module->kernels[i]->name, name) == 0)
-            return module->kernels[i];
-    fail_msg("%s has no kernel %s", path, name);
-    return NULL;
-}
-
-static const cb_kernel *load_built(const char *module, const char *name)
-{
-    char path[512];
-    snprintf(path, sizeof path, "%s/modules/%s.so", CB_BINARY_DIR, module);
-    return load(path, name);
-}
-
-static int processor_has(unsigned isa)
-{
-#if defined(__x86_64__)
-    if ((isa & CB_ISA_AVX2) && !(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")))
-        return 0;
-    if ((isa & CB_ISA_AVX512) &&
-        !(__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")))
-        return 0;
-    return 1;
-#else
-    return isa == CB_ISA_PORTABLE;
-#endif
-}
 
 /* The operands of one problem, each between two guards. */
 typedef struct operands {
@@ -220,7 +170,6 @@ static const int64_t PASSES[] = {1, 2, 7};
 static const int64_t WORK[] = {1, 63, 500, 999, 1000, 1001, 2000};
 static const int64_t NO_SHAPE[] = {0};
 
-#define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
 static const sizes TWIN_SIZES = {RAGGED, PASSES, COUNT(RAGGED), COUNT(PASSES)};
 static const sizes STREAM_SIZES = {RAGGED, WORK, COUNT(RAGGED), COUNT(WORK)};
 static const sizes CHAIN_SIZES = {NO_SHAPE, WORK, 1, COUNT(WORK)};

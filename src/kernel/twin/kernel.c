@@ -1,7 +1,7 @@
 /* twin: the plain read, write and copy that other kernels are held against, and whose bandwidth
  * over working sets is the machine's curve.
  */
-#include "define.h"
+#include "read_define.h"
 #include "twin.h"
 
 #ifndef CB_X86
@@ -12,30 +12,30 @@ static const cb_dim DIMS[] = {
     {"bytes", "size of the set, in whole 64-byte lines", CB__LINE, CB__BYTES_MAX},
 };
 
-static const cb_choice PARAMS[] = {
-    {.name = "passes",
-     .help = "how many times one launch goes over the set",
-     .min = 1,
-     .max = 4096,
-     .preset = 1},
-};
+static const cb_choice PARAMS[] = {CB__READ_PASSES};
 
-/* clang-format off */
-#define STREAMS \
-    {.name = "streams", .help = "contiguous parts of a worker's share that are walked together", \
-     .values = STREAM_VALUES, .count = 2, .preset = 1}
-#define NONTEMPORAL \
-    {.name = "nontemporal", .help = "1: stores go past the caches; better once the set does not fit", \
-     .min = 0, .max = 1, .preset = 1}
-/* clang-format on */
+#define STREAMS(table)                                                                             \
+    {                                                                                              \
+        .name = "streams",                                                                         \
+        .help = "contiguous parts of a worker's share that are walked together", .values = table,  \
+        .count = (int)(sizeof(table) / sizeof((table)[0])), .preset = 1,                           \
+    }
+#define NONTEMPORAL                                                                                \
+    {                                                                                              \
+        .name = "nontemporal",                                                                     \
+        .help = "1: stores go past the caches; better once the set does not fit", .min = 0,        \
+        .max = 1, .preset = 1,                                                                     \
+    }
 
-static const int64_t STREAM_VALUES[] = {1, 2};
-static const cb_choice READ_TUNABLES[] = {STREAMS};
+/* Four is there to see that it gains nothing. */
+static const int64_t READ_STREAM_VALUES[] = {1, 2, 4};
+static const int64_t COPY_STREAM_VALUES[] = {1, 2};
+static const cb_choice READ_TUNABLES[] = {STREAMS(READ_STREAM_VALUES)};
 #if CB_X86
 static const cb_choice WRITE_TUNABLES[] = {NONTEMPORAL};
 #endif
 static const cb_choice COPY_TUNABLES[] = {
-    STREAMS,
+    STREAMS(COPY_STREAM_VALUES),
 #if CB_X86
     NONTEMPORAL,
 #endif
@@ -44,50 +44,6 @@ static const cb_choice COPY_TUNABLES[] = {
 static uint64_t set_bytes(const cb_problem *problem)
 {
     return (uint64_t)problem->shape[0];
-}
-
-static uint64_t passes(const cb_problem *problem)
-{
-    return (uint64_t)problem->params[0];
-}
-
-/* twin_read */
-
-static const cb_operand READ_TABLE[READ_OPERANDS] = {
-    {"src", CB_STREAM, CB_U32, "bytes/4 words", 0, 4294967295.0},
-    {"checksum", CB_OUTPUT, CB_U32, "one word", 0, 4294967295.0},
-    {"partial", CB_SCRATCH, CB_U32, "a line a worker and one that counts them; starts as zero", 0,
-     4294967295.0},
-};
-
-static uint64_t read_bytes(const cb_problem *problem, int operand)
-{
-    const uint64_t bytes[READ_OPERANDS] = {set_bytes(problem), sizeof(uint32_t),
-                                           sizeof(cb__partials)};
-    return bytes[operand];
-}
-
-static void read_cost(const cb_problem *problem, cb_cost *cost)
-{
-    *cost = (cb_cost){set_bytes(problem), sizeof(uint32_t), 0};
-}
-
-static void read_fill(const cb_problem *problem, uint64_t seed, int operand, uint64_t set,
-                      void *logical, int part, int parts)
-{
-    cb__fill_words(seed, operand, set, logical, read_bytes(problem, operand), part, parts);
-}
-
-static void read_reference(const cb_problem *problem, const void *const *logical, int operand,
-                           uint64_t first, uint64_t count, double *value, double *bound)
-{
-    (void)operand;
-    (void)first; /* one element: 0 */
-    if (count == 0)
-        return;
-    uint32_t once = cb__reference_checksum(logical[READ_SRC], set_bytes(problem));
-    value[0] = passes(problem) % 2 == 0 ? 0 : (double)once;
-    bound[0] = 0;
 }
 
 /* twin_write */
@@ -229,17 +185,17 @@ static const cb_impl COPY_IMPLS[] = {
 static const cb_kernel READ = {
     .name = "twin_read",
     .summary = "reads a set, pass after pass",
-    .formula = "checksum = xor of the words of src, taken passes times: 0 where that is even",
+    .formula = CB__READ_FORMULA,
     .dims = DIMS,
     .ndims = 1,
     .params = PARAMS,
     .nparams = 1,
-    .operands = READ_TABLE,
+    .operands = CB__READ_TABLE,
     .noperands = READ_OPERANDS,
-    .bytes = read_bytes,
-    .cost = read_cost,
-    .fill = read_fill,
-    .reference = read_reference,
+    .bytes = cb__read_bytes,
+    .cost = cb__read_cost,
+    .fill = cb__read_fill,
+    .reference = cb__read_reference,
     .impls = READ_IMPLS,
     .nimpls = COUNT(READ_IMPLS),
 };

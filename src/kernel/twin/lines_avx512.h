@@ -5,7 +5,8 @@
  * two ports for 512-bit arithmetic: with an operation a line both would have to be given work in
  * every cycle, and a set in L1 was read at 84 % of what plain loads reach (Emerald Rapids; November
  * 2026). Written in assembly with a plain base register, so that the operand stays fused and no
- * compiler can split, reassociate or drop it.
+ * compiler can split, reassociate or drop it. The xors take any address, at no cost where it is
+ * aligned: fault_read gives them others.
  */
 #ifndef COLDBENCH_KERNEL_TWIN_LINES_H
 #define COLDBENCH_KERNEL_TWIN_LINES_H
@@ -21,7 +22,7 @@ typedef __m512i line_vec;
 
 /* clang-format off */
 #define LINE_PAIR(at, acc) \
-    "vmovdqa64 " #at "(%[p]), %[line]\n\t" \
+    "vmovdqu64 " #at "(%[p]), %[line]\n\t" \
     "vpternlogd $0x96, " #at "+64(%[p]), %[line], %[" #acc "]\n\t"
 #define LINE_PAIRS(at) \
     LINE_PAIR(at, a) LINE_PAIR(at+128, b) LINE_PAIR(at+256, c) LINE_PAIR(at+384, d) \
@@ -42,7 +43,7 @@ LINE_INLINE void line_xor_unit(line_vec acc[LINE_ACCUMULATORS], const char *p)
 /* Xors one line into an accumulator. */
 LINE_INLINE void line_xor(line_vec acc[LINE_ACCUMULATORS], const char *p)
 {
-    acc[0] = _mm512_xor_si512(acc[0], _mm512_load_si512(p));
+    acc[0] = _mm512_xor_si512(acc[0], _mm512_loadu_si512(p));
 }
 
 typedef struct line_value {

@@ -14,10 +14,16 @@ enum { LINE_ACCUMULATORS = 8, LINE_UNIT = 16 };
 
 typedef uint32_t line_vec __attribute__((vector_size(16), may_alias));
 
+/* What the xors read; fault_read has them take any address. */
+#ifndef LINE_ALIGN
+#define LINE_ALIGN 16
+#endif
+typedef uint32_t line_source __attribute__((vector_size(16), may_alias, aligned(LINE_ALIGN)));
+
 /* Xors LINE_UNIT lines from p on into the accumulators. */
 LINE_INLINE void line_xor_unit(line_vec acc[LINE_ACCUMULATORS], const char *p)
 {
-    const line_vec *quarter = (const line_vec *)(const void *)p;
+    const line_source *quarter = (const line_source *)(const void *)p;
 #pragma GCC unroll 64
     for (int i = 0; i < LINE_UNIT * 4; i++)
         acc[i % LINE_ACCUMULATORS] ^= quarter[i];
@@ -26,7 +32,7 @@ LINE_INLINE void line_xor_unit(line_vec acc[LINE_ACCUMULATORS], const char *p)
 /* Xors one line into four of the accumulators. */
 LINE_INLINE void line_xor(line_vec acc[LINE_ACCUMULATORS], const char *p)
 {
-    const line_vec *quarter = (const line_vec *)(const void *)p;
+    const line_source *quarter = (const line_source *)(const void *)p;
     for (int i = 0; i < 4; i++)
         acc[i] ^= quarter[i];
 }
