@@ -1,0 +1,75 @@
+/* controls.h: the controls of a probe: what the raw sweeps say about how far they can be believed.
+ * Pure. A control accuses a point only where the sweeps agree: where some do and some do not, the
+ * point is `unstable`. */
+#ifndef CB_PROBE_CONTROLS_H
+#define CB_PROBE_CONTROLS_H
+
+#include "probe/probe.h"
+
+enum { CB__CONTROLS = 10 };
+
+/* A figure over the sweeps that have it. */
+typedef struct cb__swept {
+    cb__interval over;
+    int n;
+} cb__swept;
+
+/* Work of judging; every index as in the probe. On the heap: it is large. */
+typedef struct cb__judging {
+    cb__probe *probe;
+    cb_model *model; /* its ceilings are there, with verdicts of their own */
+    cb__swept values[CB__PROBE_SERIES_MAX][CB__SIZES_MAX];
+    cb_verdict points[CB__PROBE_SERIES_MAX][CB__SIZES_MAX];
+    cb_verdict groups[CB__GROUPS_MAX];  /* of everything in it */
+    int64_t page_bytes[CB__GROUPS_MAX]; /* what its latencies are labelled with */
+    double clocks[CB__PROBE_SERIES_MAX * CB__SIZES_MAX * CB__SWEEPS]; /* scratch */
+} cb__judging;
+
+/* ---- figures (judge.c) ---- */
+
+/* Nothing of a host is smaller than a base page, and 2 MiB is what a huge one is there. */
+enum { CB__BASE_PAGE_BYTES = 4096, CB__HUGE_PAGE_BYTES = 2097152 };
+
+/* Values that are not finite are left out. */
+cb__swept cb__over_sweeps(const double values[CB__SWEEPS]);
+/* hi / lo - 1 against `within`; fewer than two sweeps say nothing: `unknown`. */
+cb_verdict cb__steady(cb__swept figure, double within);
+/* Whether a reading was made at all. */
+bool cb__measured(const cb__reading *reading);
+/* Whether a set of that size lies so far beyond the caches that it is memory's: 4x. */
+bool cb__beyond_caches(const cb__device_info *device, double bytes);
+/* The head of a model's series, without points. */
+cb__series cb__series_of(const cb__judging *j, int series);
+
+/* ---- parts of controls (controls.c) ---- */
+
+typedef enum cb__agreement { CB__HOLDS, CB__DISPUTED, CB__BROKEN } cb__agreement;
+
+/* Broken only where at least two sweeps, all there are, lie outside on one side; disputed where
+ * only their median does. */
+cb__agreement cb__agree(cb__swept x, double lo, double hi);
+__attribute__((format(printf, 6, 7))) void cb__control_add(cb__judging *j, const char *name,
+                                                           cb_verdict verdict, bool required,
+                                                           cb__check_status status,
+                                                           const char *format, ...);
+const cb__group *cb__group_of(const cb__judging *j, int series);
+bool cb__is_read(const cb__judging *j, int series);
+/* What the first caches of so many threads hold together; 0: unknown. */
+double cb__first_cache(const cb__device_info *device, int threads);
+void cb__worsen(cb__judging *j, int series, int size, cb_verdict verdict);
+void cb__worsen_series(cb__judging *j, int series, double up_to_bytes, cb_verdict verdict);
+void cb__worsen_kind(cb__judging *j, int group, cb__series_kind kind, cb_verdict verdict);
+
+/* ---- controls; each adds its check ---- */
+
+/* Of every point (controls_curve.c). */
+void cb__control_drive(cb__judging *j);
+void cb__control_folding(cb__judging *j);
+void cb__control_monotonicity(cb__judging *j);
+void cb__control_coverage(cb__judging *j);
+
+/* All, CB__CONTROLS of them: the caller allocated the model's checks. Worsens verdicts of points,
+ * groups and ceilings; fills the probe's clock and port bound. */
+void cb__controls_run(cb__judging *j);
+
+#endif

@@ -1,0 +1,289 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/controls.h"
+#include "stats/knees.h"
+
+#define POINT_WITHIN 0.10 /* hi / lo - 1 over sweeps: of points, ceilings and computes */
+#define FLOOR_WITHIN 0.25 /* of dispatch floors */
+
+cb__swept cb__over_sweeps(const double values[CB__SWEEPS])
+{
+    double kept[CB__SWEEPS];
+    int n = 0;
+    for (int sweep = 0; sweep < CB__SWEEPS; sweep++)
+        if (isfinite(values[sweep]))
+            kept[n++] = values[sweep];
+    return (cb__swept){cb__interval_of(kept, (size_t)n), n};
+}
+
+cb_verdict cb__steady(cb__swept figure, double within)
+{
+    if (figure.n < 2)
+        return CB_VERDICT_UNKNOWN;
+    return figure.over.hi / figure.over.lo - 1 <= within ? CB_VERDICT_OK : CB_VERDICT_UNSTABLE;
+}
+
+bool cb__measured(const cb__reading *reading)
+{
+    return isfinite(reading->value) && reading->value > 0;
+}
+
+bool cb__beyond_caches(const cb__device_info *device, double bytes)
+{
+    /* Sizes are rounded, so the last of a range may fall short of it by a little. */
+    return device->llc_bytes && bytes >= 0.99 * 4 * (double)device->llc_bytes;
+}
+
+cb__series cb__series_of(const cb__judging *j, int series)
+{
+    const cb__probe_series *from = &j->probe->series[series];
+    const cb__group *group = &j->probe->groups[from->group];
+    bool latency = from->kind == CB__LATENCY;
+    cb__series to = {.kind = from->kind,
+                     .workers = latency ? 1 : group->threads,
+                     .page_bytes = latency ? j->page_bytes[from->group] : 0};
+    snprintf(to.what, sizeof to.what, "%s", from->what);
+    snprintf(to.placement, sizeof to.placement, group->scattered ? "scattered" : "compact");
+    return to;
+}
+
+static void points(cb__judging *j)
+{
+    const cb__probe *p = j->probe;
+    for (int g = 0; g < p->ngroups; g++) {
+        j->groups[g] = CB_VERDICT_OK;
+        j->page_bytes[g] = p->groups[g].base_pages ? CB__BASE_PAGE_BYTES : CB__HUGE_PAGE_BYTES;
+    }
+    for (int s = 0; s < p->nseries; s++)
+        for (int i = 0; i < p->series[s].n; i++) {
+            double values[CB__SWEEPS];
+            for (int sweep = 0; sweep < CB__SWEEPS; sweep++) {
+                const cb__reading *r = &p->series[s].readings[sweep][i];
+                values[sweep] = cb__measured(r) ? r->value : (double)NAN;
+            }
+            j->values[s][i] = cb__over_sweeps(values);
+            j->points[s][i] = cb__steady(j->values[s][i], POINT_WITHIN);
+        }
+}
+
+/* ---- ceilings ---- */
+
+/* The median of a sweep's points in the last two octaves. */
+static cb__swept asymptote(const cb__probe_series *s)
+{
+    double values[CB__SWEEPS];
+    for (int sweep = 0; sweep < CB__SWEEPS; sweep++) {
+        double last[CB__SIZES_MAX];
+        size_t n = 0;
+        for (int i = 0; i < s->n; i++)
+            if (s->bytes[i] >= s->bytes[s->n - 1] / 4 && cb__measured(&s->readings[sweep][i]))
+                last[n++] = s->readings[sweep][i].value;
+        values[sweep] = cb__median(last, n);
+    }
+    return cb__over_sweeps(values);
+}
+
+static cb__model_ceiling *ceiling_of(cb_model *model, const char *mix, int workers)
+{
+    for (int i = 0; i < model->nceilings; i++)
+        if (strcmp(model->ceilings[i].mix, mix) == 0 && model->ceilings[i].workers == workers)
+            return &model->ceilings[i];
+    return NULL;
+}
+
+/* Of two placements the better one: a ceiling is what can be had. */
+static cb_status ceilings(cb__judging *j, int best[CB__PROBE_SERIES_MAX])
+{
+    const cb__probe *p = j->probe;
+    cb_model *m = j->model;
+    m->ceilings = cb__arena_array(&m->arena, (size_t)p->nseries, sizeof *m->ceilings);
+    if (!m->ceilings)
+        return CB_NO_MEMORY;
+    for (int s = 0; s < p->nseries; s++) {
+        cb__series head = cb__series_of(j, s);
+        cb__swept figure = asymptote(&p->series[s]);
+        if (head.kind != CB__BANDWIDTH || figure.n == 0)
+            continue;
+        cb__model_ceiling *c = ceiling_of(m, head.what, head.workers);
+        if (!c)
+            c = &m->ceilings[m->nceilings++];
+        else if (c->gb_per_s.mid >= figure.over.mid)
+            continue;
+        *c = (cb__model_ceiling){.workers = head.workers,
+                                 .gb_per_s = figure.over,
+                                 .verdict = cb__steady(figure, POINT_WITHIN)};
+        memcpy(c->mix, head.what, sizeof c->mix);
+        best[c - m->ceilings] = s;
+    }
+    return CB_OK;
+}
+
+/* A ceiling is no better than the points it is made of. That one of them moved is no fault of a
+ * median over them, which has its own interval. */
+static void ceilings_inherit(cb__judging *j, const int best[CB__PROBE_SERIES_MAX])
+{
+    for (int c = 0; c < j->model->nceilings; c++) {
+        const cb__probe_series *s = &j->probe->series[best[c]];
+        cb_verdict *verdict = &j->model->ceilings[c].verdict;
+        for (int i = 0; i < s->n; i++) {
+            cb_verdict point = j->points[best[c]][i];
+            if (s->bytes[i] >= s->bytes[s->n - 1] / 4 && j->values[best[c]][i].n &&
+                point != CB_VERDICT_UNSTABLE)
+                *verdict = cb__verdict_worse(*verdict, point);
+        }
+    }
+}
+
+/* ---- series and knees ---- */
+
+static cb_status series_add(cb__judging *j, int from)
+{
+    const cb__probe_series *s = &j->probe->series[from];
+    cb_model *m = j->model;
+    cb__series to = cb__series_of(j, from);
+    to.points = cb__arena_array(&m->arena, (size_t)s->n, sizeof *to.points);
+    if (!to.points)
+        return CB_NO_MEMORY;
+    for (int i = 0; i < s->n; i++)
+        if (j->values[from][i].n)
+            to.points[to.n++] =
+                (cb__point){(uint64_t)s->bytes[i], j->values[from][i].over, j->points[from][i]};
+    if (to.n)
+        m->series[m->nseries++] = to;
+    return CB_OK;
+}
+
+/* A knee is where it was seen twice, unless the very points around it are not what they say. */
+static cb_verdict knee_verdict(const cb__series *series, const cb__knee *knee)
+{
+    cb_verdict verdict = knee->seen >= 2 ? CB_VERDICT_OK : CB_VERDICT_UNKNOWN;
+    for (size_t i = knee->lo; i <= knee->hi; i++)
+        if (series->points[i].verdict < CB_VERDICT_UNSTABLE)
+            verdict = cb__verdict_worse(verdict, series->points[i].verdict);
+    return verdict;
+}
+
+static void knees_add(cb__judging *j, int from, int index)
+{
+    const cb__probe_series *s = &j->probe->series[from];
+    const cb__series *to = &j->model->series[index];
+    double sizes[CB__SIZES_MAX], values[CB__SWEEPS * CB__SIZES_MAX];
+    size_t n = 0;
+    for (int i = 0; i < s->n; i++) {
+        if (j->values[from][i].n == 0)
+            continue;
+        for (int sweep = 0; sweep < CB__SWEEPS; sweep++)
+            values[sweep * to->n + (int)n] = s->readings[sweep][i].value;
+        sizes[n++] = (double)s->bytes[i];
+    }
+    cb__knees found;
+    cb__knees_find(sizes, n, values, CB__SWEEPS, to->kind == CB__BANDWIDTH, &found);
+    for (int k = 0; k < found.nknees; k++) {
+        const cb__knee *knee = &found.knees[k];
+        j->model->knees[j->model->nknees++] = (cb__model_knee){
+            .series = index,
+            .lo_bytes = to->points[knee->lo].bytes,
+            .hi_bytes = to->points[knee->hi].bytes,
+            .from = knee->from,
+            .to = knee->to,
+            /* A set of 2x the caches is still partly served by them. */
+            .last = found.plateaus[k + 1].last == n - 1 &&
+                    cb__beyond_caches(&j->probe->device, sizes[n - 1]),
+            .verdict = knee_verdict(to, knee),
+        };
+    }
+}
+
+static cb_status curves(cb__judging *j)
+{
+    const cb__probe *p = j->probe;
+    cb_model *m = j->model;
+    m->series = cb__arena_array(&m->arena, (size_t)p->nseries, sizeof *m->series);
+    m->knees = cb__arena_array(&m->arena, (size_t)p->nseries * CB__KNEES_MAX, sizeof *m->knees);
+    if (!m->series || !m->knees)
+        return CB_NO_MEMORY;
+    for (int s = 0; s < p->nseries; s++) {
+        int before = m->nseries;
+        cb_status status = series_add(j, s);
+        if (status != CB_OK)
+            return status;
+        if (m->nseries > before)
+            knees_add(j, s, before);
+    }
+    return CB_OK;
+}
+
+/* ---- figures without a size ---- */
+
+static cb_status scalars(cb__judging *j)
+{
+    const cb__probe *p = j->probe;
+    cb_model *m = j->model;
+    m->floors = cb__arena_array(&m->arena, (size_t)p->nscalars, sizeof *m->floors);
+    m->computes = cb__arena_array(&m->arena, (size_t)p->nscalars, sizeof *m->computes);
+    if (!m->floors || !m->computes)
+        return CB_NO_MEMORY;
+    for (int i = 0; i < p->nscalars; i++) {
+        const cb__scalar *s = &p->scalars[i];
+        cb__swept figure = cb__over_sweeps(s->values);
+        int threads = p->groups[s->group].threads;
+        if (figure.n == 0)
+            continue;
+        bool is_floor = s->kind == CB__FLOOR;
+        cb_verdict verdict = cb__verdict_worse(
+            j->groups[s->group], cb__steady(figure, is_floor ? FLOOR_WITHIN : POINT_WITHIN));
+        if (is_floor) {
+            cb__model_floor *f = &m->floors[m->nfloors++];
+            *f = (cb__model_floor){.threads = threads, .ns = figure.over, .verdict = verdict};
+            snprintf(f->submit, sizeof f->submit, "%.11s", s->what);
+        } else if (s->kind == CB__COMPUTE) {
+            cb__model_compute *c = &m->computes[m->ncomputes++];
+            *c = (cb__model_compute){
+                .threads = threads, .gflop_per_s = figure.over, .verdict = verdict};
+            snprintf(c->type, sizeof c->type, "%.11s", s->what);
+        }
+    }
+    return CB_OK;
+}
+
+static void head(const cb__probe *probe, cb_model *model)
+{
+    const cb__device_info *d = &probe->device;
+    model->threads = d->threads;
+    model->sweeps = probe->sweeps;
+    model->quick = probe->quick;
+    model->complete = probe->complete;
+    for (int i = 0; i < d->ncaches && model->nlevels < CB__LEVELS_MAX; i++)
+        model->levels[model->nlevels++] =
+            (cb__level){d->caches[i].level, d->caches[i].bytes, d->caches[i].instances};
+}
+
+cb_status cb__probe_judge(cb__probe *probe, cb_model *model, cb_error *err)
+{
+    int best[CB__PROBE_SERIES_MAX]; /* series of a ceiling */
+    cb_status status = CB_NO_MEMORY;
+    cb__judging *j = calloc(1, sizeof *j);
+    model->checks = cb__arena_array(&model->arena, CB__CONTROLS, sizeof *model->checks);
+    if (!j || !model->checks)
+        goto out;
+    j->probe = probe;
+    j->model = model;
+    head(probe, model);
+    points(j);
+    status = ceilings(j, best);
+    if (status != CB_OK)
+        goto out;
+    cb__controls_run(j);
+    ceilings_inherit(j, best);
+    status = curves(j);
+    if (status == CB_OK)
+        status = scalars(j);
+out:
+    free(j);
+    return status == CB_OK
+               ? CB_OK
+               : cb_error_set(err, status, "no memory for the model of %s", probe->device.name);
+}
