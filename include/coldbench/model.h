@@ -56,15 +56,17 @@ cb_status cb_model_bandwidth(const cb_model *model, const char *mix, uint64_t by
  * pages where they were granted. */
 cb_status cb_model_latency(const cb_model *model, uint64_t bytes, cb_figure *out, cb_error *err);
 /* Whether a set of any size stays in the caches: yes up to the low end of the last knee before
- * memory, no from its high end, else maybe. *knee (may be NULL): that knee in bytes, lo to hi.
- * CB_UNDECIDED where no knee was resolved. */
+ * memory, no from its high end, else maybe. *knee (may be NULL): that knee in bytes, lo to hi, with
+ * the verdict that the answer has too. Latency is one worker's: CB_RANDOM_PATTERN takes workers 0
+ * or 1. CB_UNDECIDED where no knee was resolved. */
 cb_status cb_model_resident(const cb_model *model, uint64_t bytes, cb_pattern pattern, int workers,
                             cb_resident *out, cb_figure *knee, cb_error *err);
-/* The knee that ends cache level `level` (1: nearest; 0: the last one before memory), in bytes. */
+/* The knee that ends cache level `level` (1: nearest; 0: the last one before memory), in bytes.
+ * Knees and levels are matched in order, as close as they come. */
 cb_status cb_model_capacity(const cb_model *model, int level, cb_pattern pattern, int workers,
                             cb_figure *out, cb_error *err);
-/* What the system says that level holds, all instances that the model's threads reach; 0: it does
- * not say. */
+/* What the system says that level (0: the last one) holds, all instances that the model's threads
+ * reach; 0: it does not say. */
 uint64_t cb_model_nominal(const cb_model *model, int level);
 /* How many times faster a tile of `tile` bytes is read again and again than the full set. */
 cb_status cb_model_tiling_gain(const cb_model *model, uint64_t full, uint64_t tile, int workers,

@@ -100,6 +100,15 @@ cb_model *cb__model_new(void); /* NULL: no memory */
 
 /* "read/2", "read/2/scattered", "random/4096": how records and messages name a curve. */
 void cb__series_name(const cb__series *series, char text[48]);
+/* The curve that answers: compact rather than scattered, huge pages rather than small ones. NULL:
+ * not measured. */
+const cb__series *cb__model_series(const cb_model *model, cb__series_kind kind, const char *what,
+                                   int workers);
+/* "write" and "copy" by the better of plain and non-temporal stores. NULL: not measured. */
+const cb__model_ceiling *cb__model_ceiling_best(const cb_model *model, const char *mix,
+                                                int workers);
+/* The last knee of that curve; NULL: none was resolved. */
+const cb__model_knee *cb__model_last_knee(const cb_model *model, const cb__series *series);
 
 /* Writes the members of the record's "model" object: curves, latency, knees, ceilings, floors,
  * compute, scratch. The file is this plus provenance and checks. */

@@ -1,0 +1,11 @@
+/* query.h: what the files of queries share. */
+#ifndef CB_MODEL_QUERY_H
+#define CB_MODEL_QUERY_H
+
+#include "model/model.h"
+
+/* The curve that answers; workers 0: the most (latency: 1). CB_UNDECIDED says what there is. */
+cb_status cb__model_find_series(const cb_model *model, cb__series_kind kind, const char *what,
+                                int workers, const cb__series **out, cb_error *err);
+
+#endif
