@@ -559,6 +559,26 @@ static void a_curve_without_a_last_knee_is_undecided(void **state)
     cb__buf_fini(&text);
 }
 
+/* Sizes that are one double. */
+static void a_knee_of_neighbouring_sizes_keeps_its_order(void **state)
+{
+    (void)state;
+    cb__point point = {1, {1, 1, 1, 1}, CB_VERDICT_OK};
+    cb__series s = {CB__BANDWIDTH, "read", 1, "compact", 0, &point, 1};
+    cb__model_knee knee = {.last = true};
+    cb_model m = {.series = &s, .nseries = 1, .knees = &knee, .nknees = 1};
+    for (int shift = 1; shift < 63; shift++) {
+        cb_figure x;
+        cb_resident r;
+        knee.hi_bytes = (UINT64_C(1) << shift) + 1;
+        knee.lo_bytes = knee.hi_bytes - 1;
+        assert_int_equal(cb_model_resident(&m, knee.lo_bytes, CB_STREAM_PATTERN, 1, &r, &x, NULL),
+                         CB_OK);
+        assert_int_equal(r, CB_RESIDENT_YES);
+        assert_true(x.lo <= x.mid && x.mid <= x.hi);
+    }
+}
+
 /* ---- which knee ends which level, against every pairing there is ---- */
 
 typedef struct pairing {
@@ -634,6 +654,7 @@ int main(void)
         cmocka_unit_test(queries_answer_from_what_was_measured),
         cmocka_unit_test(an_empty_model_refuses_every_question),
         cmocka_unit_test(a_curve_without_a_last_knee_is_undecided),
+        cmocka_unit_test(a_knee_of_neighbouring_sizes_keeps_its_order),
         cmocka_unit_test(knees_and_levels_are_paired_as_close_as_they_come),
     };
     return cmocka_run_group_tests(tests, open_fixture, close_fixture);

@@ -10,10 +10,12 @@ static int index_of(const cb_model *m, const cb__series *series)
     return (int)(series - m->series);
 }
 
-/* Geometric: a knee lies between two sizes on a logarithmic scale. */
+/* Geometric: a knee lies between two sizes on a logarithmic scale. Rounding may leave the interval
+ * of two neighbouring sizes. */
 static double middle(const cb__model_knee *k)
 {
-    return sqrt((double)k->lo_bytes) * sqrt((double)k->hi_bytes);
+    const double lo = (double)k->lo_bytes, hi = (double)k->hi_bytes;
+    return fmin(fmax(sqrt(lo * hi), lo), hi);
 }
 
 static cb_figure figure_of(const cb__model_knee *k)
