@@ -159,9 +159,11 @@ static void curve_measure(curve_plan *p, curve_case *c)
 /* Neighbours that were slow in one sweep, and sizes that are odd in all. */
 static void curve_hostile_sizes(curve_plan *p, curve_case *c)
 {
-    if (curve_chance(p, 0.5))
-        curve_scale(c, curve_integer(p, 0, CURVE_SWEEPS - 1), curve_integer(p, 0, c->n - 1),
-                    curve_integer(p, 3, 5), curve_uniform(p, 0.7, 0.9));
+    if (curve_chance(p, 0.5)) {
+        size_t sweep = curve_integer(p, 0, CURVE_SWEEPS - 1);
+        size_t first = curve_integer(p, 0, c->n - 1), count = curve_integer(p, 3, 5);
+        curve_scale(c, sweep, first, count, curve_uniform(p, 0.7, 0.9));
+    }
     for (size_t bumps = curve_chance(p, 0.5) ? curve_integer(p, 1, 2) : 0; bumps > 0; bumps--) {
         size_t at = curve_integer(p, 0, c->n - 1);
         double factor = 1 + curve_uniform(p, -0.12, 0.12);
@@ -198,7 +200,9 @@ static void curve_draw(enum curve_family family, uint64_t seed, curve_case *c)
         p.ramp = curve_uniform(&p, 0, 0.05);
     if (hostile && curve_chance(&p, 0.5))
         p.ramp = curve_uniform(&p, 0.03, 0.05);
-    curve_place(&p, c, hostile && curve_chance(&p, 0.3), hostile && curve_chance(&p, 0.3));
+    bool short_plateau = hostile && curve_chance(&p, 0.3);
+    bool no_end = hostile && curve_chance(&p, 0.3);
+    curve_place(&p, c, short_plateau, no_end);
     bool clean = family == CURVE_QUIET || family == CURVE_TAIL;
     p.noise = clean ? 0.01 : family == CURVE_NOISY ? 0.05 : curve_uniform(&p, 0.01, 0.05);
     p.tail_share = clean ? 0 : 0.02;

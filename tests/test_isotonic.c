@@ -58,9 +58,9 @@ static double mean(const double *values, const double *weights, size_t first, si
 /* The fit as a formula: the largest, over starts, of the smallest mean, over ends (Barlow 1.2). */
 static double max_min(const double *values, const double *weights, size_t n, size_t i)
 {
-    double most = -INFINITY;
+    double most = -(double)INFINITY;
     for (size_t first = 0; first <= i; first++) {
-        double least = INFINITY;
+        double least = (double)INFINITY;
         for (size_t last = i; last < n; last++)
             least = fmin(least, mean(values, weights, first, last));
         most = fmax(most, least);

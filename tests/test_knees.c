@@ -30,13 +30,27 @@ static bool right(const curve_case *c, const cb__knees *k)
     return true;
 }
 
+/* Plateaus of three sizes or more cover the curve's ends, and the knees lie between them. */
+static void assert_in_order(size_t n, const cb__knees *k)
+{
+    assert_int_equal(k->nplateaus, k->nknees + 1);
+    assert_int_equal(k->plateaus[0].first, 0);
+    assert_int_equal(k->plateaus[k->nknees].last, n - 1);
+    for (int i = 0; i <= k->nknees; i++) {
+        assert_true(k->plateaus[i].first + 2 <= k->plateaus[i].last);
+        assert_true(i == 0 || k->knees[i - 1].hi == k->plateaus[i].first);
+        assert_true(i == k->nknees || k->knees[i].lo == k->plateaus[i].last);
+        assert_true(i == k->nknees || k->knees[i].lo < k->knees[i].hi);
+    }
+}
+
 static const struct family {
     const char *name;
     enum curve_family family;
-    double required; /* share of curves */
+    double required; /* share of curves; above what is promised, 95, 90 and 60 % */
 } families[] = {
-    {"quiet", CURVE_QUIET, 0.95}, {"noisy", CURVE_NOISY, 0.90}, {"hostile", CURVE_HOSTILE, 0.60},
-    {"flat", CURVE_FLAT, 0.99},   {"tail", CURVE_TAIL, 0.80},
+    {"quiet", CURVE_QUIET, 0.99}, {"noisy", CURVE_NOISY, 0.96}, {"hostile", CURVE_HOSTILE, 0.92},
+    {"flat", CURVE_FLAT, 0.99},   {"tail", CURVE_TAIL, 0.90},
 };
 
 static void simulated_curves(void **state)
@@ -49,6 +63,7 @@ static void simulated_curves(void **state)
             curve_case c;
             curve_draw(families[f].family, seed, &c);
             cb__knees_find(c.sizes, c.n, c.values, CURVE_SWEEPS, c.falling, &found);
+            assert_in_order(c.n, &found);
             rights += right(&c, &found);
             less += found.nknees < (int)c.knees;
             more += found.nknees > (int)c.knees;
@@ -162,6 +177,14 @@ static void one_size_off_is_the_residual(void **state)
     assert_steps();
     assert_int_equal(found.residual_at, 8);
     assert_true(fabs(found.residual - 0.25) < 0.02);
+    /* A stretch that rises: half of it, since the fit takes the mean. */
+    n = fill_steps(3, true);
+    for (size_t s = 0; s < 3; s++) {
+        for (size_t i = 9; i < 12; i++)
+            values[s * n + i] *= 1.25;
+    }
+    cb__knees_find(sizes, n, values, 3, true, &found);
+    assert_true(fabs(found.residual - (sqrt(1.25) - 1)) < 0.02);
     /* In one sweep of three it is that sweep's. */
     n = fill_steps(3, true);
     values[2 * n + 8] *= 0.7;
@@ -198,7 +221,7 @@ static void seen_in_some_sweeps(void **state)
 static void holes_are_not_measured(void **state)
 {
     (void)state;
-    static const double holes[] = {NAN, INFINITY, -INFINITY, 0, -5};
+    static const double holes[] = {(double)NAN, (double)INFINITY, -(double)INFINITY, 0, -5};
     for (size_t h = 0; h < sizeof holes / sizeof holes[0]; h++) {
         size_t n = fill_steps(3, true);
         values[0 * n + 0] = values[1 * n + 11] = values[2 * n + 17] = holes[h];
@@ -261,13 +284,7 @@ static void no_more_than_there_is_room_for(void **state)
     }
     cb__knees_find(sizes, 120, values, 1, true, &found);
     assert_int_equal(found.nknees, CB__KNEES_MAX);
-    assert_int_equal(found.nplateaus, CB__KNEES_MAX + 1);
-    assert_int_equal(found.plateaus[0].first, 0);
-    assert_int_equal(found.plateaus[CB__KNEES_MAX].last, 119);
-    for (int k = 0; k < found.nplateaus; k++) {
-        assert_true(found.plateaus[k].first + 2 <= found.plateaus[k].last);
-        assert_true(k == 0 || found.plateaus[k - 1].last < found.plateaus[k].first);
-    }
+    assert_in_order(120, &found);
 }
 
 static void too_much_gives_none(void **state)

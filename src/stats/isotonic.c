@@ -14,7 +14,7 @@ void cb__isotonic(const double *values, const double *weights, size_t n, bool fa
     size_t count = 0;
     if (n > CB__ISOTONIC_MAX) {
         for (size_t i = 0; i < n; i++)
-            fit[i] = NAN;
+            fit[i] = (double)NAN;
         return;
     }
     for (size_t i = 0; i < n; i++) {

@@ -15,17 +15,14 @@ enum {
     SIZES = CB__KNEE_SIZES_MAX,
     SWEEPS = CB__KNEE_SWEEPS_MAX,
     POINTS = 3, /* the sizes of the shortest plateau */
-    REACH = 2,  /* the widest running median takes so many sizes at each side */
 };
 
 /* What the partition pays: a size's squared distance from its plateau in units, so much for each
  * plateau, so much for each size in a gap. Three sizes in a gap must cost more than a plateau, or a
  * plateau of three is never worth it. */
 static const double plateau_cost = 5, gap_cost = 4;
-/* A unit is what the best of curves are off by, and half the noise of one reading. */
-static const double least_unit = 0.015, noise_share = 0.5;
-/* A running median over more octaves than this would level a plateau of three sizes. */
-static const double widest_window = 1.1;
+/* Of logarithms. Following the noise of the curve instead was right no more often. */
+static const double unit = 0.035;
 /* A gap falls so many times as steeply as what it separates: else both are one long slope. */
 static const double sharpness = 2;
 /* Of a step, what a plateau's end may have lost. */
@@ -39,7 +36,6 @@ typedef struct curve {
     double y[SWEEPS][SIZES]; /* NaN: not measured */
     double middle[SIZES];    /* median over sweeps */
     double fit[SIZES];       /* never rises */
-    double unit;
 } curve;
 
 typedef struct span {
@@ -110,51 +106,17 @@ static void align_sweeps(curve *c)
     find_middle(c);
 }
 
-/* A running median leaves alone what is monotone and drops what stands alone. (One over sizes and
- * sweeps at once is smoother, but a sweep that missed a step would move it.) */
+/* A running median of three leaves alone what is monotone and drops what stands alone. (One over
+ * sizes and sweeps at once is smoother, but a sweep that missed a step would move it.) */
 static void fit_monotone(curve *c)
 {
     for (size_t i = 0; i < c->n; i++) {
-        size_t after = c->n - 1 - i, reach = i < after ? i : after;
-        if (reach > REACH)
-            reach = REACH;
-        while (reach > 1 && c->octave[i + reach] - c->octave[i - reach] > widest_window)
-            reach--;
-        double window[2 * REACH + 1];
-        memcpy(window, &c->middle[i - reach], (2 * reach + 1) * sizeof window[0]);
-        c->fit[i] = cb__median(window, 2 * reach + 1);
+        bool inner = i > 0 && i + 1 < c->n;
+        c->fit[i] =
+            inner ? cb__median((double[]){c->middle[i - 1], c->middle[i], c->middle[i + 1]}, 3)
+                  : c->middle[i];
     }
     cb__isotonic(c->fit, NULL, c->n, true, c->fit);
-}
-
-/* Standard deviation of one reading, from what sweeps differ by, or the curvature of a lone one:
- * medians, since what falls steeply or was disturbed is no noise. */
-static double noise_of(const curve *c)
-{
-    double off[SWEEPS * SIZES];
-    size_t count = 0;
-    for (size_t s = 1; s < c->sweeps; s++) {
-        for (size_t i = 0; i < c->n; i++) {
-            double difference = c->y[s][i] - c->y[s - 1][i];
-            if (!isnan(difference))
-                off[count++] = fabs(difference) / sqrt(2);
-        }
-    }
-    for (size_t i = 2; c->sweeps == 1 && i < c->n; i++)
-        off[count++] = fabs(c->y[0][i] - 2 * c->y[0][i - 1] + c->y[0][i - 2]) / sqrt(6);
-    return count > 0 ? cb__median(off, count) / 0.6745 : 0;
-}
-
-/* Squared distances of [first, last] from their mean, in units. */
-static double misfit(const curve *c, span p)
-{
-    double mean = 0, sum = 0;
-    for (size_t i = p.first; i <= p.last; i++)
-        mean += c->fit[i];
-    mean /= (double)(p.last - p.first + 1);
-    for (size_t i = p.first; i <= p.last; i++)
-        sum += (c->fit[i] - mean) * (c->fit[i] - mean);
-    return sum / (c->unit * c->unit);
 }
 
 /* best[j]: least cost of sizes 0 to j where a plateau ends at j, and start[j]: where it starts.
@@ -162,11 +124,11 @@ static double misfit(const curve *c, span p)
 static void extend(const curve *c, size_t j, const double *open, double *best, size_t *start)
 {
     double sum = 0, squares = 0;
-    best[j] = INFINITY;
+    best[j] = (double)INFINITY;
     start[j] = 0;
     for (size_t i = j + 1; i-- > 0;) {
         /* From c->fit[j]: a sum of squares far from 0 would cancel. */
-        double d = (c->fit[i] - c->fit[j]) / c->unit;
+        double d = (c->fit[i] - c->fit[j]) / unit;
         double count = (double)(j - i + 1);
         sum += d;
         squares += d * d;
@@ -199,17 +161,6 @@ static void partition(const curve *c, spans *out)
         if (start[j] == 0)
             return;
     }
-}
-
-static double cost_of(const curve *c, const spans *p)
-{
-    double cost = 0;
-    for (size_t k = 0; k < p->n; k++) {
-        cost += plateau_cost + misfit(c, p->of[k]);
-        if (k > 0)
-            cost += gap_cost * (double)(p->of[k].first - p->of[k - 1].last - 1);
-    }
-    return cost;
 }
 
 static double level_of(const curve *c, span p)
@@ -247,29 +198,12 @@ static bool bends(const curve *c, span upper, span lower)
     return fall / (c->octave[lower.first] - c->octave[upper.last]) >= sharpness * slope;
 }
 
-static void drop(spans *p, size_t k)
+/* Plateaus k and k + 1, and what lies between them, become one. */
+static void join(spans *p, size_t k)
 {
+    p->of[k].last = p->of[k + 1].last;
     p->n--;
-    memmove(&p->of[k], &p->of[k + 1], (p->n - k) * sizeof p->of[0]);
-}
-
-/* Plateaus k and k + 1 are not two: both are one, or one of them is part of the transition that it
- * lies in, whichever is cheapest. */
-static void join(const curve *c, spans *p, size_t k)
-{
-    spans one = *p, cheapest;
-    one.of[k].last = one.of[k + 1].last;
-    drop(&one, k + 1);
-    cheapest = one;
-    for (size_t gone = k; gone <= k + 1; gone++) {
-        if (gone == 0 || gone + 1 == p->n)
-            continue;
-        one = *p;
-        drop(&one, gone);
-        if (cost_of(c, &one) < cost_of(c, &cheapest))
-            cheapest = one;
-    }
-    *p = cheapest;
+    memmove(&p->of[k + 1], &p->of[k + 2], (p->n - k - 1) * sizeof p->of[0]);
 }
 
 /* Joins at the smallest step that is no knee until all are. */
@@ -277,7 +211,7 @@ static void join_weak(const curve *c, spans *p)
 {
     for (;;) {
         size_t at = p->n;
-        double least = INFINITY;
+        double least = (double)INFINITY;
         for (size_t k = 0; k + 1 < p->n; k++) {
             double step = level_of(c, p->of[k]) - level_of(c, p->of[k + 1]);
             bool knee = step >= log(1 + CB__KNEE_STEP) && bends(c, p->of[k], p->of[k + 1]) &&
@@ -289,7 +223,7 @@ static void join_weak(const curve *c, spans *p)
         }
         if (at == p->n)
             return;
-        join(c, p, at);
+        join(p, at);
     }
 }
 
@@ -314,8 +248,6 @@ static void find_plateaus(curve *c, spans *p)
 {
     align_sweeps(c);
     fit_monotone(c);
-    double noise = noise_share * noise_of(c);
-    c->unit = sqrt(least_unit * least_unit + noise * noise);
     partition(c, p);
     join_weak(c, p);
     narrow(c, p);
