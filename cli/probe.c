@@ -3,56 +3,93 @@
 #include "cli.h"
 #include "host/clock.h"
 #include "report/report.h"
+#include "run/probe.h"
 
 typedef struct probe_options {
     cb__common_options common;
     bool quick;
+    double budget;
+    const char *model;
 } probe_options;
 
 static const cb__option options[] = {
     {.name = "quick",
      .kind = CB__OPT_FLAG,
      .offset = offsetof(probe_options, quick),
-     .help = "the same range of sizes with half the points"},
+     .help = "the same range of sizes with fewer of them, in 20 s"},
+    {.name = "budget",
+     .kind = CB__OPT_REAL,
+     .offset = offsetof(probe_options, budget),
+     .arg = "S",
+     .min = 5,
+     .max = 86400,
+     .help = "wall seconds of the whole command, most valuable sweeps first; left out: 120, with "
+             "--quick 20"},
+    {.name = "model",
+     .kind = CB__OPT_TEXT,
+     .offset = offsetof(probe_options, model),
+     .arg = "FILE",
+     .help = "where to store the model; left out: its place in the data folder, where coldbench "
+             "model and run look for it"},
     CB__COMMON_OPTIONS,
 };
 
 typedef struct probing {
     probe_options o;
     cb__progress progress;
+    char what[96];
+    double seen;
 } probing;
 
-static void show(void *arg, const char *what, int round)
+static void show(probing *p)
 {
-    probing *p = arg;
-    char text[128];
-    snprintf(text, sizeof text, "probe: %s, %d of %d", what, round + 1, CB__CURVE_SWEEPS);
+    char text[160];
+    snprintf(text, sizeof text, "probe: %s, %.0f %%", p->what, 100 * p->seen);
     cb__progress_show(&p->progress, text);
 }
 
-static int exit_status(const cb__curve *curve)
+static void show_phase(void *arg, const char *what, int sweep)
 {
-    for (int i = 0; i < curve->n; i++) {
-        cb_verdict v = curve->points[i].verdict;
-        if (v == CB_VERDICT_CONTAMINATED || v == CB_VERDICT_UNSTABLE || v == CB_VERDICT_UNKNOWN)
-            return 4;
-    }
-    return 0;
+    probing *p = arg;
+    snprintf(p->what, sizeof p->what, "sweep %d of %d, %.64s", sweep + 1, CB__SWEEPS, what);
+    p->seen = 0;
+    show(p);
 }
 
-static cb_status write_outputs(cb__outputs *outputs, cb__record *record, const cb__curve *curve,
-                               cb_error *err)
+static void show_progress(void *arg, double done)
+{
+    probing *p = arg;
+    p->seen = done;
+    show(p);
+}
+
+static int exit_status(const cb_model *model)
+{
+    int status = 0;
+    for (int i = 0; i < model->nseries; i++)
+        for (int j = 0; j < model->series[i].n; j++) {
+            cb_verdict v = model->series[i].points[j].verdict;
+            if (v == CB_VERDICT_WRONG || v == CB_VERDICT_IMPOSSIBLE)
+                return 1;
+            if (v != CB_VERDICT_OK && v != CB_VERDICT_LOWER_BOUND)
+                status = 4;
+        }
+    return status;
+}
+
+static cb_status write_outputs(cb__outputs *outputs, const probing *p, cb__record *record,
+                               const cb__probe *probe, const cb_model *model, cb_error *err)
 {
     cb__buf json = CB__BUF_INIT, csv = CB__BUF_INIT, table = CB__BUF_INIT;
-    record->complete = curve->complete;
-    record->wall_s = curve->wall_s;
-    record->measure_s = curve->measure_s;
-    record->device = &curve->device;
-    cb__record_probe(record, curve, &json);
-    cb__record_probe_csv(curve, &csv);
-    cb__report_curve_table(curve, outputs->color, &table);
+    record->complete = probe->complete;
+    record->wall_s = probe->wall_s;
+    record->measure_s = probe->measure_s;
+    record->device = &probe->device;
+    cb__record_sweeps(record, probe, model, &json);
+    cb__record_sweeps_csv(probe, model, &csv);
+    cb__report_probe_chart(probe, model, &table);
     cb__buf_puts(&table, "\n");
-    cb__report_curve_chart(curve, &table);
+    cb__report_probe_table(probe, model, outputs->color, p->o.common.verbose, &table);
     cb_status status = cb__outputs_write(outputs, &json, &csv, &table, err);
     cb__buf_fini(&json);
     cb__buf_fini(&csv);
@@ -60,43 +97,84 @@ static cb_status write_outputs(cb__outputs *outputs, cb__record *record, const c
     return status;
 }
 
+/* A model of part of the machine, or of a scripted one, goes only where it was asked to go. */
+static cb_status store(const probing *p, const cb__probe *probe, const cb_model *model,
+                       cb_error *err)
+{
+    const cb__backend *backend = NULL;
+    const char *script = NULL;
+    cb_status status = cb__backend_find(p->o.common.device, &backend, &script, err);
+    if (status != CB_OK || !probe->complete)
+        return status;
+    bool whole = p->o.common.threads == 0 && !(backend->capabilities & CB__DEVICE_VIRTUAL_CLOCK);
+    if (!p->o.model && !whole)
+        return CB_OK;
+    char path[4096];
+    if (!p->o.model)
+        status = cb__model_path(model->identity, path, sizeof path, err);
+    if (status == CB_OK)
+        status = cb__model_store(model, p->o.model, err);
+    if (status == CB_OK && !p->o.common.quiet)
+        fprintf(stderr, "coldbench: the model is stored in %s\n", p->o.model ? p->o.model : path);
+    return status;
+}
+
+static int finish(probing *p, cb_status status, cb__outputs *outputs, cb__record *record,
+                  const cb__probe *probe, const cb_model *model, cb_error *err)
+{
+    cb_error write_err = CB_ERROR_INIT, store_err = CB_ERROR_INIT;
+    int code = status == CB_OK ? exit_status(model) : cb__cli_fail(err);
+    if (status != CB_OK && status != CB_INTERRUPTED)
+        return code;
+    if (write_outputs(outputs, p, record, probe, model, &write_err) != CB_OK)
+        code = cb__cli_fail(&write_err);
+    if (store(p, probe, model, &store_err) != CB_OK)
+        code = cb__cli_fail(&store_err);
+    return code;
+}
+
 static int probe_all(probing *p)
 {
-    cb_error err = CB_ERROR_INIT, write_err = CB_ERROR_INIT;
+    cb_error err = CB_ERROR_INIT;
     cb__suite suite = {0};
     cb__outputs outputs = {0};
     cb__record record = {
         .kind = "probe", .seed = cb__cli_seed(p->o.common.seed), .device_name = p->o.common.device};
-    cb__curve *curve = calloc(1, sizeof *curve);
+    cb__probe *probe = calloc(1, sizeof *probe);
+    cb_model *model = cb__model_new();
+    int code;
     cb__record_now(record.started);
-    cb_status status = curve ? cb__suite_open(NULL, 0, false, &suite, &err)
-                             : cb_error_set(&err, CB_NO_MEMORY, "no memory for a curve");
+    cb_status status = probe && model
+                           ? cb__suite_open(NULL, 0, false, &suite, &err)
+                           : cb_error_set(&err, CB_NO_MEMORY, "no memory for a model");
     if (status == CB_OK)
         status = cb__outputs_open(&p->o.common, &outputs, &err);
-    int code = 0;
     if (status == CB_OK) {
-        cb__curve_request request = {.suite = &suite,
+        double preset = p->o.quick ? CB__PROBE_QUICK_BUDGET_S : CB__PROBE_BUDGET_S;
+        cb__probe_request request = {.suite = &suite,
                                      .isa = cb__cli_isa(),
                                      .device = p->o.common.device,
                                      .threads = (int)p->o.common.threads,
                                      .quick = p->o.quick,
+                                     .budget_s = p->o.budget > 0 ? p->o.budget : preset,
                                      .seed = record.seed,
-                                     .asker = {.stop = &cb__stop, .silence_s = 10},
-                                     .phase = show,
+                                     .asker = {.stop = &cb__stop,
+                                               .silence_s = 10,
+                                               .progress = show_progress,
+                                               .arg = p},
+                                     .phase = show_phase,
                                      .arg = p};
         cb__progress_start(&p->progress, &p->o.common);
-        status = cb__curve_measure(&request, curve, &err);
+        status = cb__probe_measure(&request, probe, model, &err);
         cb__progress_end(&p->progress);
-        code = status == CB_OK ? exit_status(curve) : cb__cli_fail(&err);
-        bool some = status == CB_OK || status == CB_INTERRUPTED;
-        if (some && write_outputs(&outputs, &record, curve, &write_err) != CB_OK)
-            code = cb__cli_fail(&write_err);
+        code = finish(p, status, &outputs, &record, probe, model, &err);
     } else {
         code = cb__cli_fail(&err);
     }
     cb__outputs_close(&outputs);
     cb__suite_close(&suite);
-    free(curve);
+    cb_model_free(model);
+    free(probe);
     return code;
 }
 
@@ -121,13 +199,16 @@ static int probe(int argc, char **argv)
 
 const cb__verb cb__verb_probe = {
     .name = "probe",
-    .summary = "measure how fast this machine reads, over working sets",
+    .summary = "measure what this machine can do: caches, memory, floors, ceilings",
     .usage = "[options]",
-    .details = "Reads sets of 8 KiB to 8x the last-level caches (or a quarter of memory) with one "
-               "thread and\n"
-               "with all, in random order, three whole sweeps in fresh processes.\n\n"
-               "example:\n"
-               "  coldbench probe --quick\n",
+    .details =
+        "Bandwidth of reading, writing and copying and latency of dependent loads over sets of\n"
+        "4 KiB to 8x the last-level caches (or a quarter of memory), by one thread, by all and by\n"
+        "counts between; dispatch floors; rates of arithmetic. Sizes in random order, three whole\n"
+        "sweeps in fresh processes, ten controls. What was learned is stored as the machine's "
+        "model.\n\n"
+        "example:\n"
+        "  coldbench probe --quick\n",
     .options = options,
     .noptions = sizeof options / sizeof *options,
     .run = probe,

@@ -43,7 +43,7 @@ static void others(const cb__json *json, cb__arena *arena)
     cb__sweep_answer sweep;
     cb__device_info info;
     cb__buf line = CB__BUF_INIT;
-    if (cb__work_read(json, &work, NULL) == CB_OK) {
+    if (cb__work_read(json, arena, &work, NULL) == CB_OK) {
         require(work.nmodes <= CB__MODES_MAX && work.ntwins <= CB__TWINS_MAX);
         cb__work_write(&work, &line);
         require(!line.failed);
@@ -53,8 +53,11 @@ static void others(const cb__json *json, cb__arena *arena)
         require(fill.distinct_words <= fill.sampled_words);
     if (cb__pick_answer_read(json, &pick, NULL) == CB_OK)
         require(pick.best[0] >= 0 && pick.best[1] < CB__TWINS_MAX);
-    if (cb__sweep_answer_read(json, 2, arena, &sweep, NULL) == CB_OK)
-        require(sweep.n == 2);
+    static const cb__job job = {
+        .kind = CB__JOB_BANDWIDTH, .what = "read", .nvariants = 2, .bytes = {4096, 8192}, .n = 2};
+    const cb__work swept = {.jobs = &job, .njobs = 1};
+    if (cb__sweep_answer_read(json, &swept, arena, &sweep, NULL) == CB_OK && sweep.jobs[0].done)
+        require(sweep.jobs[0].n == 2 && sweep.jobs[0].readings[0].variant < 2);
     if (cb__describe_answer_read(json, &info, NULL) == CB_OK)
         require(info.threads >= 1);
 }

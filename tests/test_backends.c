@@ -135,11 +135,11 @@ static void a_second_cpu_is_unavailable(void **state)
     (void)state;
     cb__device *device = NULL;
     cb_error err = CB_ERROR_INIT;
-    assert_int_equal(cb__backend_cpu.open("1", 0, &device, &err), CB_UNAVAILABLE);
+    assert_int_equal(cb__backend_cpu.open("1", 0, CB__COMPACT, &device, &err), CB_UNAVAILABLE);
     assert_null(device);
     assert_non_null(strstr(err.message, "'cpu:1'"));
     cb_error_clear(&err);
-    assert_int_equal(cb__backend_cpu.open("", 65536, &device, &err), CB_USAGE);
+    assert_int_equal(cb__backend_cpu.open("", 65536, CB__COMPACT, &device, &err), CB_USAGE);
     assert_non_null(strstr(err.message, "--threads 65536"));
 }
 

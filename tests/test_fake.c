@@ -92,7 +92,7 @@ static void bench_open(bench *b, const char *script)
     cb_error err = CB_ERROR_INIT;
     memset(b, 0, sizeof *b);
     b->target.ops = &cb__backend_fake;
-    if (b->target.ops->open(script, 0, &b->target.device, &err) != CB_OK ||
+    if (b->target.ops->open(script, 0, CB__COMPACT, &b->target.device, &err) != CB_OK ||
         cb__case_parse(&toy_suite, "toy", "2x32", 0, &b->c, &err) != CB_OK)
         fail_msg("%s", err.message);
     b->c.cost = (cb_cost){960, 40, 1};
@@ -281,7 +281,8 @@ static void memory_is_zeroed_aligned_and_counted(void **state)
     const cb__backend *ops = b.target.ops;
     void *address[200];
     int n = 0;
-    while (n < 200 && ops->alloc(b.target.device, 5000, &address[n], &err) == CB_OK) {
+    while (n < 200 &&
+           ops->alloc(b.target.device, 5000, CB__PAGES_HUGE, &address[n], &err) == CB_OK) {
         assert_int_equal((uintptr_t)address[n] % 4096, 0);
         assert_int_equal(*((unsigned char *)address[n] + 4999), 0);
         n++;
@@ -291,7 +292,7 @@ static void memory_is_zeroed_aligned_and_counted(void **state)
     cb_error_clear(&err);
     ops->free(b.target.device, address[0]);
     ops->free(b.target.device, NULL);
-    assert_int_equal(ops->alloc(b.target.device, 64, &address[0], &err), CB_OK);
+    assert_int_equal(ops->alloc(b.target.device, 64, CB__PAGES_HUGE, &address[0], &err), CB_OK);
     uint64_t digest = 0, sum = 0, words[3] = {1, 2, 3}, back[3];
     assert_int_equal(ops->write(b.target.device, address[0], words, sizeof words, &err), CB_OK);
     assert_int_equal(ops->read(b.target.device, back, address[0], sizeof back, &err), CB_OK);

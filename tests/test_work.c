@@ -28,6 +28,14 @@ static cb__json *parsed(const cb__buf *line)
 
 /* ---- a sample of each ---- */
 
+static const cb__job jobs[] = {{.kind = CB__JOB_BANDWIDTH,
+                                .what = "read",
+                                .variants = {"twin_read/avx2:streams=1", "twin_read/portable"},
+                                .nvariants = 2,
+                                .bytes = {4096, 1 << 30},
+                                .n = 2},
+                               {.kind = CB__JOB_FLOOR, .what = "solo"}};
+
 static const cb__work work = {.op = "round",
                               .device = "fake:llc=1MiB",
                               .threads = 2,
@@ -47,9 +55,11 @@ static const cb__work work = {.op = "round",
                               .modes = {{CB__COLD, CB__SOLO, 3}, {CB__WARM, CB__BATCHED, 3}},
                               .nmodes = 2,
                               .proof_pairs = 2,
-                              .sweep_bytes = {4096, 1 << 30},
-                              .nsweep = 2,
-                              .passes_ns = 1000};
+                              .placement = CB__SCATTERED,
+                              .pages = CB__PAGES_BASE,
+                              .limit_ns = 1000,
+                              .jobs = jobs,
+                              .njobs = 2};
 
 static const cb__plan plan = {.k = 4, .sets = 8, .slots = 8, .slot_bytes = 8192};
 
@@ -112,8 +122,15 @@ static void write_pick(cb__buf *line)
 
 static void write_sweep(cb__buf *line)
 {
-    cb__sweep_point points[] = {{100, 1, 3e9}, {20.5, 1.01, nan_value}};
-    cb__sweep_answer a = {points, 2};
+    cb__reading readings[] = {{100, 1, 3e9, nan_value, 1, 1}, {20.5, 1.01, nan_value, 1.5, 0, 0}};
+    cb__sweep_answer a = {.jobs = {{true, readings, 2}, {false, NULL, 1}},
+                          .njobs = 2,
+                          .pages = {1 << 21, 1 << 20, true},
+                          .sampled_words = 4096,
+                          .distinct_words = 4095,
+                          .steal_s = 0.25,
+                          .wall_s = 1.5,
+                          .involuntary = 7};
     cb__sweep_answer_write(&a, line);
 }
 
@@ -128,7 +145,10 @@ static void write_describe(cb__buf *line)
                             .peak_bytes_per_s = 1e11,
                             .peak_bytes_per_cycle = 64,
                             .peak_dram_bytes_per_s = 5e10,
-                            .has_counters = true};
+                            .has_counters = true,
+                            .placements_differ = true,
+                            .caches = {{1, 32768, 2}, {3, 1 << 25, 1}},
+                            .ncaches = 2};
     cb__describe_answer_write(&info, line);
 }
 
@@ -144,10 +164,11 @@ static void a_request_comes_back(void **state)
     (void)state;
     cb__buf line = CB__BUF_INIT;
     cb_error err = CB_ERROR_INIT;
+    cb__arena arena = CB__ARENA_INIT;
     cb__work back;
     write_work(&line);
     cb__json *json = parsed(&line);
-    if (cb__work_read(json, &back, &err) != CB_OK)
+    if (cb__work_read(json, &arena, &back, &err) != CB_OK)
         fail_msg("%s", err.message);
     assert_string_equal(back.op, work.op);
     assert_string_equal(back.device, work.device);
@@ -167,9 +188,19 @@ static void a_request_comes_back(void **state)
     assert_int_equal(back.nmodes, 2);
     assert_memory_equal(back.modes, work.modes, sizeof work.modes);
     assert_int_equal(back.proof_pairs, 2);
-    assert_int_equal(back.nsweep, 2);
-    assert_memory_equal(back.sweep_bytes, work.sweep_bytes, sizeof work.sweep_bytes);
-    assert_int_equal(back.passes_ns, 1000);
+    assert_int_equal(back.placement, CB__SCATTERED);
+    assert_int_equal(back.pages, CB__PAGES_BASE);
+    assert_int_equal(back.limit_ns, 1000);
+    assert_int_equal(back.njobs, 2);
+    assert_int_equal(back.jobs[0].kind, CB__JOB_BANDWIDTH);
+    assert_string_equal(back.jobs[0].what, "read");
+    assert_int_equal(back.jobs[0].nvariants, 2);
+    assert_string_equal(back.jobs[0].variants[1], "twin_read/portable");
+    assert_int_equal(back.jobs[0].n, 2);
+    assert_int_equal(back.jobs[0].bytes[1], 1 << 30);
+    assert_int_equal(back.jobs[1].kind, CB__JOB_FLOOR);
+    assert_int_equal(back.jobs[1].n + back.jobs[1].nvariants, 0);
+    cb__arena_fini(&arena);
     cb__json_free(json);
     cb__buf_fini(&line);
 }
@@ -182,11 +213,13 @@ static void a_request_without_texts_comes_back(void **state)
     cb__work back, small = {.op = "describe", .device = "cpu", .ring_fd = -1};
     cb__work_write(&small, &line);
     cb__json *json = parsed(&line);
-    assert_int_equal(cb__work_read(json, &back, &err), CB_OK);
+    cb__arena arena = CB__ARENA_INIT;
+    assert_int_equal(cb__work_read(json, &arena, &back, &err), CB_OK);
+    cb__arena_fini(&arena);
     assert_null(back.module);
     assert_null(back.variant);
     assert_null(back.shape);
-    assert_int_equal(back.nmodes + back.ntwins + back.nsweep, 0);
+    assert_int_equal(back.nmodes + back.ntwins + back.njobs, 0);
     cb__json_free(json);
     cb__buf_fini(&line);
 }
@@ -289,10 +322,18 @@ static void the_other_answers_come_back(void **state)
     cb__sweep_answer sweep;
     write_sweep(&line);
     json = parsed(&line);
-    assert_int_equal(cb__sweep_answer_read(json, 2, &arena, &sweep, &err), CB_OK);
-    assert_true(sweep.points[1].gb_per_s == 20.5 && sweep.points[1].folded == 1.01);
-    assert_true(sweep.points[0].clock_hz == 3e9 && isnan(sweep.points[1].clock_hz));
-    assert_int_equal(cb__sweep_answer_read(json, 3, &arena, &sweep, &err), CB_GARBAGE);
+    assert_int_equal(cb__sweep_answer_read(json, &work, &arena, &sweep, &err), CB_OK);
+    assert_true(sweep.jobs[0].done && !sweep.jobs[1].done);
+    const cb__reading *r = sweep.jobs[0].readings;
+    assert_true(r[1].value == 20.5 && r[1].folded == 1.01 && r[1].edge_gain == 1.5);
+    assert_true(r[0].clock_hz == 3e9 && isnan(r[1].clock_hz) && isnan(r[0].edge_gain));
+    assert_true(r[0].variant == 1 && r[0].covered == 1 && r[1].covered == 0);
+    assert_true(sweep.pages.known && sweep.pages.huge_bytes == 1 << 20);
+    assert_int_equal(sweep.distinct_words, 4095);
+    assert_true(sweep.steal_s == 0.25 && sweep.wall_s == 1.5 && sweep.involuntary == 7);
+    cb__work other = work;
+    other.njobs = 1;
+    assert_int_equal(cb__sweep_answer_read(json, &other, &arena, &sweep, &err), CB_GARBAGE);
     cb__json_free(json);
     cb_error_clear(&err);
     cb__buf_clear(&line);
@@ -317,9 +358,12 @@ typedef cb_status (*reader)(const cb__json *json);
 
 static cb_status read_work(const cb__json *json)
 {
+    cb__arena arena = CB__ARENA_INIT;
     cb__work back;
     cb_error err = CB_ERROR_INIT;
-    return cb__work_read(json, &back, &err);
+    cb_status status = cb__work_read(json, &arena, &back, &err);
+    cb__arena_fini(&arena);
+    return status;
 }
 
 static cb_status read_round(const cb__json *json)
@@ -362,7 +406,7 @@ static cb_status read_sweep(const cb__json *json)
     cb__arena arena = CB__ARENA_INIT;
     cb__sweep_answer back;
     cb_error err = CB_ERROR_INIT;
-    cb_status status = cb__sweep_answer_read(json, 2, &arena, &back, &err);
+    cb_status status = cb__sweep_answer_read(json, &work, &arena, &back, &err);
     cb__arena_fini(&arena);
     return status;
 }
@@ -381,7 +425,7 @@ static const struct {
     const char *optional; /* members that may be missing or null */
 } kinds[] = {
     {"request", write_work, read_work, CB_USAGE,
-     "cold digest module variant shape twins modes sweep_bytes"},
+     "cold digest module variant shape twins modes jobs variants bytes"},
     {"round", write_round, read_round, CB_GARBAGE, "proof digest type"},
     {"fill", write_fill, read_fill, CB_GARBAGE, "type"},
     {"pick", write_pick, read_pick, CB_GARBAGE, "type"},
@@ -560,7 +604,7 @@ static void what_does_not_fit_the_request_is_garbage(void **state)
 static void too_much_is_refused(void **state)
 {
     (void)state;
-    static const char *const keys[] = {"twins", "modes", "sweep_bytes"};
+    static const char *const keys[] = {"twins", "modes", "jobs"};
     for (size_t i = 0; i < 3; i++) {
         cb__buf line = CB__BUF_INIT;
         write_work(&line);

@@ -37,15 +37,16 @@ enum { CB__DEVICE_CACHES_MAX = 8 };
 /* Which of its processors a device's threads take: neighbours, or spread over all of them. */
 typedef enum cb__placement { CB__COMPACT, CB__SCATTERED } cb__placement;
 
-/* The pages behind an allocation: huge ones where they are granted, or none of them. */
-typedef enum cb__page_kind { CB__PAGES_HUGE, CB__PAGES_BASE } cb__page_kind;
+/* The pages behind an allocation: huge ones where they are granted, or none of them; or pages that
+ * nobody has written, which all read as one page of zeros: what never to measure on. */
+typedef enum cb__page_kind { CB__PAGES_HUGE, CB__PAGES_BASE, CB__PAGES_UNTOUCHED } cb__page_kind;
 
 typedef struct cb__device_info {
     char name[128];
     char identity[64];      /* what a model file is keyed by */
     char clock[32];         /* which clock spans are read from */
     int threads;            /* in use */
-    bool placements_differ; /* so many threads can lie close together or apart */
+    bool placements_differ; /* a few threads can lie close together or apart */
     cb__device_cache caches[CB__DEVICE_CACHES_MAX]; /* of data, by level */
     int ncaches;
     uint64_t llc_bytes;      /* sum of the last-level caches that those threads reach; 0: unknown */

@@ -31,12 +31,15 @@ void cb__host_memory_fini(cb__host_memory *memory)
         cb__host_memory_free(memory, memory->regions[i].base);
 }
 
-cb_status cb__host_memory_alloc(cb__host_memory *memory, size_t bytes, void **out, cb_error *err)
+cb_status cb__host_memory_alloc(cb__host_memory *memory, size_t bytes, bool base_pages, void **out,
+                                cb_error *err)
 {
     cb__region *slot = NULL;
     cb_status status = find_free(memory, &slot, err);
     if (status == CB_OK)
         status = cb__region_private(bytes, slot, err);
+    if (status == CB_OK && base_pages)
+        cb__region_base_pages(slot);
     *out = status == CB_OK ? slot->base : NULL;
     return status;
 }
@@ -52,6 +55,12 @@ cb_status cb__host_memory_map(cb__host_memory *memory, int fd, size_t bytes, voi
         *pages = cb__region_pages(slot);
     *out = status == CB_OK ? slot->base : NULL;
     return status;
+}
+
+cb__pages cb__host_memory_pages(cb__host_memory *memory, const void *address)
+{
+    const cb__region *region = find(memory, address);
+    return region && address ? cb__region_pages(region) : (cb__pages){0, 0, false};
 }
 
 void cb__host_memory_free(cb__host_memory *memory, void *address)

@@ -15,7 +15,9 @@ typedef struct cb__host_memory {
 void cb__host_memory_init(cb__host_memory *memory, const char *device);
 void cb__host_memory_fini(cb__host_memory *memory);
 /* Zeroed, untouched. */
-cb_status cb__host_memory_alloc(cb__host_memory *memory, size_t bytes, void **out, cb_error *err);
+cb_status cb__host_memory_alloc(cb__host_memory *memory, size_t bytes, bool base_pages, void **out,
+                                cb_error *err);
+cb__pages cb__host_memory_pages(cb__host_memory *memory, const void *address);
 cb_status cb__host_memory_map(cb__host_memory *memory, int fd, size_t bytes, void **out,
                               cb__pages *pages, cb_error *err);
 /* Of either; NULL is fine. */

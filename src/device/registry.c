@@ -27,6 +27,7 @@ cb_status cb__backend_validate(const cb__backend *b, cb_error *err)
         {"name", b->name && b->help},
         {"open", b->open},
         {"close", b->close},
+        {"identify", b->identify},
         {"info", b->info},
         {"alloc", b->alloc && b->free},
         {"write", b->write},

@@ -163,6 +163,11 @@ void cb__region_touch(const cb__region *region, int part, int parts)
     }
 }
 
+void cb__region_base_pages(const cb__region *region)
+{
+    madvise(region->base, span_bytes(region->bytes), MADV_NOHUGEPAGE);
+}
+
 void cb__region_collapse(const cb__region *region)
 {
     if (region->base)

@@ -37,6 +37,8 @@ cb_status cb__region_map_untouched(int fd, size_t bytes, cb__region *out, cb_err
 void cb__region_touch(const cb__region *region, int part, int parts);
 /* Moves into huge pages what was not granted; copies what it moves. Best effort. */
 void cb__region_collapse(const cb__region *region);
+/* No huge pages for what is touched from now on. */
+void cb__region_base_pages(const cb__region *region);
 void cb__region_fini(cb__region *region); /* unmaps, closes fd; NULL base is fine */
 
 typedef struct cb__pages {

@@ -175,9 +175,10 @@ static cb_status twin_memory(cb__bench *bench, cb_error *err)
     cb__device *device = bench->target.device;
     cb_status status = CB_OK;
     for (int i = 0; i < 3 && status == CB_OK; i++)
-        status = ops->alloc(device, TWIN_SMALL_BYTES, (void **)&bench->twin_small[i], err);
+        status = ops->alloc(device, TWIN_SMALL_BYTES, CB__PAGES_HUGE,
+                            (void **)&bench->twin_small[i], err);
     if (status == CB_OK && strcmp(plan->twin_kernel, "twin_read") != 0)
-        status = ops->alloc(device, (size_t)plan->slots * plan->twin_bytes + 4096,
+        status = ops->alloc(device, (size_t)plan->slots * plan->twin_bytes + 4096, CB__PAGES_HUGE,
                             (void **)&bench->twin_dst, err);
     if (status != CB_OK)
         return status;
@@ -210,11 +211,12 @@ static cb_status bench_memory(cb__bench *bench, cb_error *err)
     cb_status status = ops->map(device, bench->request.ring_fd, plan->file_bytes,
                                 (void **)&bench->ring, &bench->pages, err);
     if (status == CB_OK)
-        status =
-            ops->alloc(device, (size_t)plan->slots * plan->slot_bytes, (void **)&bench->slots, err);
+        status = ops->alloc(device, (size_t)plan->slots * plan->slot_bytes, CB__PAGES_HUGE,
+                            (void **)&bench->slots, err);
     for (int i = 0; i < bench->c->kernel->noperands && status == CB_OK; i++)
         if (bench->c->kernel->operands[i].role == CB_SCRATCH && bench->c->packed_bytes[i])
-            status = ops->alloc(device, bench->c->packed_bytes[i], &bench->scratch[i], err);
+            status = ops->alloc(device, bench->c->packed_bytes[i], CB__PAGES_HUGE,
+                                &bench->scratch[i], err);
     bench->visited = calloc((size_t)plan->slots, sizeof *bench->visited);
     bench->staging = malloc(plan->slot_bytes);
     if (status == CB_OK && (!bench->visited || !bench->staging))

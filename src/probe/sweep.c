@@ -7,63 +7,52 @@
 #include <string.h>
 
 #include "coldbench/random.h"
+#include "host/clock.h"
+#include "host/environment.h"
+#include "probe/sweep_internal.h"
 #include "stats/order.h"
 
 enum {
-    CHOOSE_NS = 200000,
-    READINGS = 5,
-    PASSES_MAX = 1365,
+    CHUNK_BYTES = 65536,
+    CHUNK_WORDS = CHUNK_BYTES / 8,
     SMALL_BYTES = 131072,
-    CHUNK_WORDS = 8192
+    READINGS_MAX = 5,
+    SAMPLED_WORDS = 4096,
+    FLOOR_READINGS = 101
 };
+#define WORTH_NS 60e6 /* of all readings of one size together, where it can be helped */
 
-typedef struct sweeping {
-    cb__target target;
-    const cb__sweep *sweep;
-    void *set, *small[2];
-} sweeping;
+/* ---- launches ---- */
 
-static cb_status fill_random(sweeping *s, uint64_t bytes, cb_error *err)
+cb_status cb__sweep_bind(cb__sweeping *s, const char *variant, const char *params, uint64_t shape,
+                         void *stream, void *input, void *output, cb__bound *to, cb_error *err)
 {
-    uint64_t words[CHUNK_WORDS];
-    uint64_t key = cb_random_key(s->sweep->seed, 0x73776570u, 0);
-    cb_status status = CB_OK;
-    for (uint64_t at = 0; at < bytes && status == CB_OK; at += sizeof words) {
-        for (uint64_t i = 0; i < CHUNK_WORDS; i++)
-            words[i] = cb_random_word(key, at / 8 + i);
-        uint64_t n = bytes - at < sizeof words ? bytes - at : sizeof words;
-        status = s->target.ops->write(s->target.device, (char *)s->set + at, words, n, err);
-    }
-    return status;
-}
-
-/* One number of passes, bound; stays where it is while it is launched. */
-typedef struct bound {
-    cb__case c;
-    cb__code code;
-    cb__launch launch;
-} bound;
-
-static cb_status bind(sweeping *s, const char *twin, uint64_t bytes, int passes, bound *to,
-                      cb_error *err)
-{
-    char variant[160], shape[24];
-    size_t name = strcspn(twin, "/:");
-    snprintf(variant, sizeof variant, "%.*s@passes=%d%s", (int)name, twin, passes, twin + name);
-    snprintf(shape, sizeof shape, "%" PRIu64, bytes);
-    cb_status status = cb__case_parse(s->sweep->suite, variant, shape, s->sweep->isa, &to->c, err);
+    char text[240], size[24];
+    size_t name = strcspn(variant, "@/:");
+    bool more = variant[name] == '@';
+    const char *rest = variant + name + more;
+    if (!*params)
+        snprintf(text, sizeof text, "%s", variant);
+    else
+        snprintf(text, sizeof text, "%.*s@%s%s%s", (int)name, variant, params, more ? "," : "",
+                 rest);
+    snprintf(size, sizeof size, "%" PRIu64, shape);
+    cb_status status = cb__case_parse(s->sweep->suite, text, size, s->sweep->isa, &to->c, err);
     if (status != CB_OK)
         return status;
     to->code = cb__case_code(&to->c);
     to->launch = (cb__launch){.code = &to->code};
     for (int i = 0; i < to->c.kernel->noperands; i++) {
         cb_role role = to->c.kernel->operands[i].role;
-        to->launch.operands[i] = role == CB_STREAM ? s->set : s->small[role == CB_SCRATCH];
+        to->launch.operands[i] = role == CB_STREAM   ? stream
+                                 : role == CB_INPUT  ? input
+                                 : role == CB_OUTPUT ? output
+                                                     : s->scratch;
     }
-    return status;
+    return CB_OK;
 }
 
-static cb_status time_once(sweeping *s, const cb__launch *launch, double *ns, cb_error *err)
+cb_status cb__sweep_time(cb__sweeping *s, const cb__launch *launch, double *ns, cb_error *err)
 {
     const cb__backend *ops = s->target.ops;
     uint64_t start = ops->now_ns(s->target.device);
@@ -73,111 +62,275 @@ static cb_status time_once(sweeping *s, const cb__launch *launch, double *ns, cb
     return status;
 }
 
-static cb_status time_median(sweeping *s, const cb__launch *launch, double *ns, cb_error *err)
+cb_status cb__sweep_time_median(cb__sweeping *s, const cb__launch *launch, int n, double *ns,
+                                cb_error *err)
 {
-    double readings[READINGS];
+    double readings[FLOOR_READINGS];
     cb_status status = CB_OK;
-    for (int i = 0; i < READINGS && status == CB_OK; i++)
-        status = time_once(s, launch, &readings[i], err);
-    *ns = cb__median(readings, READINGS);
+    for (int i = 0; i < n && status == CB_OK; i++)
+        status = cb__sweep_time(s, launch, &readings[i], err);
+    *ns = cb__median(readings, (size_t)n);
     return status;
 }
 
-/* In turn, so that what drifts drifts for both; and the clock between them, as it is under this
- * load. */
-static cb_status time_pair(sweeping *s, const cb__launch *few, const cb__launch *many,
-                           double *few_ns, double *many_ns, double *clock_hz, cb_error *err)
+cb_status cb__sweep_pair(cb__sweeping *s, const cb__launch *few, const cb__launch *many, int n,
+                         cb__pair *pair, cb_error *err)
 {
-    double a[READINGS], b[READINGS], hz[READINGS];
+    double a[READINGS_MAX], b[READINGS_MAX], hz[READINGS_MAX];
+    bool has_clock = s->target.ops->clock_hz != NULL;
     cb_status status = CB_OK;
-    for (int i = 0; i < READINGS && status == CB_OK; i++) {
-        status = time_once(s, few, &a[i], err);
+    for (int i = 0; i < n && status == CB_OK; i++) {
+        status = cb__sweep_time(s, few, &a[i], err);
         if (status == CB_OK)
-            status = time_once(s, many, &b[i], err);
-        hz[i] = s->target.ops->clock_hz ? s->target.ops->clock_hz(s->target.device) : (double)NAN;
+            status = cb__sweep_time(s, many, &b[i], err);
+        hz[i] = has_clock ? s->target.ops->clock_hz(s->target.device) : (double)NAN;
     }
-    *few_ns = cb__median(a, READINGS);
-    *many_ns = cb__median(b, READINGS);
-    *clock_hz = s->target.ops->clock_hz ? cb__median(hz, READINGS) : (double)NAN;
+    *pair = (cb__pair){cb__median(a, (size_t)n), cb__median(b, (size_t)n),
+                       has_clock ? cb__median(hz, (size_t)n) : (double)NAN};
     return status;
 }
 
-/* The twin that is fastest on this size, and the time of one pass: drive is searched at every size.
- */
-static cb_status choose(sweeping *s, uint64_t bytes, double empty_ns, const char **twin,
-                        double *pass_ns, cb_error *err)
+int cb__sweep_pairs(double few_ns)
 {
+    double worth = WORTH_NS / (4 * few_ns);
+    return worth >= READINGS_MAX ? READINGS_MAX : worth >= 3 ? 3 : 1;
+}
+
+int64_t cb__sweep_repeats(double ns, double unit_ns, int64_t max)
+{
+    double wanted = ns / unit_ns;
+    return !(wanted > 1) ? 1 : wanted > (double)max ? max : (int64_t)wanted;
+}
+
+double cb__pair_rate(const cb__pair *pair, double amount)
+{
+    double slope = pair->many_ns - pair->few_ns;
+    return slope > 0 ? 2 * amount / slope : (double)NAN;
+}
+
+double cb__pair_folded(const cb__sweeping *s, const cb__pair *pair)
+{
+    double once = pair->few_ns - s->empty_ns;
+    return once > 0 ? (pair->many_ns - s->empty_ns) / (3 * once) : (double)NAN;
+}
+
+/* ---- the set ---- */
+
+static uint64_t words_key(const cb__sweeping *s)
+{
+    return cb_random_key(s->sweep->seed, 0x73776570u, 0);
+}
+
+static uint32_t xor_of(uint64_t key, uint64_t first, uint64_t n)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < n; i++)
+        sum ^= cb_random_word(key, first + i);
+    return (uint32_t)(sum ^ (sum >> 32));
+}
+
+cb_status cb__sweep_fill(cb__sweeping *s, cb_error *err)
+{
+    uint64_t words[CHUNK_WORDS], key = words_key(s);
+    uint32_t sum = 0;
     cb_status status = CB_OK;
-    double best = 0;
-    for (int i = 0; i < s->sweep->ntwins && status == CB_OK; i++) {
-        bound one, some;
-        double once = 0, ns = 0;
-        status = bind(s, s->sweep->twins[i], bytes, 1, &one, err);
-        for (int j = 0; j < 2 && status == CB_OK; j++) /* the second finds what the first left */
-            status = time_once(s, &one.launch, &once, err);
-        double pass = once > 2 * empty_ns ? once - empty_ns : (double)bytes / 200;
-        double wanted = CHOOSE_NS / pass;
-        int passes = wanted < 1 ? 1 : wanted > PASSES_MAX ? PASSES_MAX : (int)wanted;
-        if (status == CB_OK)
-            status = bind(s, s->sweep->twins[i], bytes, passes, &some, err);
-        if (status == CB_OK)
-            status = time_median(s, &some.launch, &ns, err);
-        ns = (ns - empty_ns) / passes;
-        if (i == 0 || ns < best) {
-            best = ns;
-            *twin = s->sweep->twins[i];
-        }
+    if (s->random || s->sweep->pages == CB__PAGES_UNTOUCHED)
+        return CB_OK;
+    for (uint64_t at = 0; at < s->set_bytes && status == CB_OK; at += CHUNK_BYTES) {
+        uint64_t n = s->set_bytes - at < CHUNK_BYTES ? s->set_bytes - at : CHUNK_BYTES, all = 0;
+        for (uint64_t i = 0; i < n / 8; i++)
+            all ^= words[i] = cb_random_word(key, at / 8 + i);
+        s->prefix[at / CHUNK_BYTES] = sum;
+        sum ^= (uint32_t)(all ^ (all >> 32));
+        status = s->target.ops->write(s->target.device, (char *)s->set + at, words, n, err);
+        if (at % (64 * CHUNK_BYTES) == 0)
+            cb__sweep_say(s, 0);
     }
-    *pass_ns = best > 0 ? best : (double)bytes / 200;
+    s->random = status == CB_OK;
     return status;
 }
 
-static cb_status measure(sweeping *s, uint64_t bytes, cb__sweep_point *point, cb_error *err)
+uint32_t cb__sweep_expected(const cb__sweeping *s, uint64_t bytes)
 {
-    static const cb__launch nothing;
-    bound few_passes, many_passes;
-    double few = 0, many = 0, empty = 0, pass_ns = 0;
-    const char *twin = NULL;
-    cb_status status = time_median(s, &nothing, &empty, err);
-    if (status == CB_OK)
-        status = choose(s, bytes, empty, &twin, &pass_ns, err);
+    uint64_t chunk = bytes / CHUNK_BYTES, first = chunk * CHUNK_BYTES;
+    uint32_t before = first < s->set_bytes ? s->prefix[chunk] : 0;
+    if (first >= s->set_bytes) { /* the whole set, in whole chunks: its end has no entry */
+        chunk--;
+        first = chunk * CHUNK_BYTES;
+        before = s->prefix[chunk];
+    }
+    return before ^ xor_of(words_key(s), first / 8, (bytes - first) / 8);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Words read back from places drawn by lot: pages that nobody wrote show. */
+static cb_status sample(cb__sweeping *s, cb__sweep_answer *answer, cb_error *err)
+{
+    uint64_t words[SAMPLED_WORDS], all = s->set_bytes / 8;
+    uint64_t n = all < SAMPLED_WORDS ? all : SAMPLED_WORDS;
+    cb_status status = CB_OK;
+    for (uint64_t i = 0; i < n && status == CB_OK; i++) {
+        /* One word of each of n stretches, so that no word comes twice. */
+        uint64_t from = all * i / n, to = all * (i + 1) / n;
+        uint64_t at = from + cb_random(s->sweep->seed, 0x73616d70u, 1, i) % (to - from);
+        status = s->target.ops->read(s->target.device, &words[i], (char *)s->set + at * 8, 8, err);
+    }
     if (status != CB_OK)
         return status;
-    double wanted = s->sweep->reading_ns / 4 / pass_ns;
-    int passes = wanted < 1 ? 1 : wanted > PASSES_MAX ? PASSES_MAX : (int)wanted;
-    status = bind(s, twin, bytes, passes, &few_passes, err);
-    if (status == CB_OK)
-        status = bind(s, twin, bytes, 3 * passes, &many_passes, err);
-    if (status == CB_OK)
-        status = time_pair(s, &few_passes.launch, &many_passes.launch, &few, &many,
-                           &point->clock_hz, err);
-    point->gb_per_s = many > few ? 2.0 * passes * (double)bytes / (many - few) : 0;
-    point->folded = few > empty ? (many - empty) / (3 * (few - empty)) : 0;
+    qsort(words, n, sizeof *words, by_value);
+    answer->sampled_words = n;
+    for (uint64_t i = 0; i < n; i++)
+        answer->distinct_words += i == 0 || words[i] != words[i - 1];
+    return CB_OK;
+}
+
+/* ---- floors ---- */
+
+cb_status cb__sweep_floor(cb__sweeping *s, const cb__job *job, cb__reading *out, cb_error *err)
+{
+    static const cb__launch nothing;
+    enum { LAUNCHES = 32 };
+    double ns[FLOOR_READINGS];
+    if (strcmp(job->what, "solo") == 0)
+        return cb__sweep_time_median(s, &nothing, FLOOR_READINGS, &out->value, err);
+    cb__launch launches[LAUNCHES] = {0};
+    cb__batch *batch = NULL;
+    const cb__backend *ops = s->target.ops;
+    cb_status status = ops->batch_new(s->target.device, launches, LAUNCHES, &batch, err);
+    for (int i = 0; i < FLOOR_READINGS && status == CB_OK; i++) {
+        ops->batch_run(s->target.device, batch);
+        status = ops->sync(s->target.device, err);
+        ns[i] = ops->batch_span_ns(s->target.device, batch) / LAUNCHES;
+    }
+    if (batch)
+        ops->batch_free(s->target.device, batch);
+    out->value = cb__median(ns, FLOOR_READINGS);
     return status;
 }
 
-cb_status cb__sweep_run(cb__target target, const cb__sweep *sweep, cb__sweep_point *points,
-                        void (*progress)(void *, double), void *arg, cb_error *err)
+/* ---- the jobs ---- */
+
+int cb__job_readings(const cb__job *job)
 {
-    sweeping s = {.target = target, .sweep = sweep};
-    uint64_t largest = 0;
-    for (int i = 0; i < sweep->n; i++)
-        largest = (uint64_t)sweep->bytes[i] > largest ? (uint64_t)sweep->bytes[i] : largest;
-    cb_status status = target.ops->alloc(target.device, largest, &s.set, err);
-    for (int i = 0; i < 2 && status == CB_OK; i++)
-        status = target.ops->alloc(target.device, SMALL_BYTES, &s.small[i], err);
+    return job->kind == CB__JOB_FLOOR || job->kind == CB__JOB_COMPUTE ? 1 : job->n;
+}
+
+void cb__sweep_say(cb__sweeping *s, double of_job)
+{
+    s->progress(s->arg, s->done + s->share * of_job);
+}
+
+static uint64_t largest(const cb__sweep *sweep)
+{
+    uint64_t most = SMALL_BYTES;
+    for (int j = 0; j < sweep->njobs; j++)
+        for (int i = 0; i < sweep->jobs[j].n; i++)
+            if ((uint64_t)sweep->jobs[j].bytes[i] > most)
+                most = (uint64_t)sweep->jobs[j].bytes[i];
+    return most;
+}
+
+/* Chains and arithmetic bring their own contents. */
+static bool needs_words(const cb__sweep *sweep)
+{
+    for (int j = 0; j < sweep->njobs; j++)
+        if (sweep->jobs[j].kind == CB__JOB_BANDWIDTH || sweep->jobs[j].kind == CB__JOB_CONTENT)
+            return true;
+    return false;
+}
+
+static cb_status open_sets(cb__sweeping *s, cb_error *err)
+{
+    const cb__backend *ops = s->target.ops;
+    s->set_bytes = largest(s->sweep);
+    s->prefix = cb__arena_array(s->arena, s->set_bytes / CHUNK_BYTES + 2, sizeof *s->prefix);
+    if (!s->prefix)
+        return cb_error_set(err, CB_NO_MEMORY, "sweep: no memory for checksums");
+    cb_status status = ops->alloc(s->target.device, s->set_bytes, s->sweep->pages, &s->set, err);
     if (status == CB_OK)
-        status = fill_random(&s, largest, err);
+        status = ops->alloc(s->target.device, SMALL_BYTES, CB__PAGES_HUGE, &s->output, err);
+    if (status == CB_OK)
+        status = ops->alloc(s->target.device, SMALL_BYTES, CB__PAGES_HUGE, &s->scratch, err);
+    return status == CB_OK && needs_words(s->sweep) ? cb__sweep_fill(s, err) : status;
+}
+
+static void close_sets(cb__sweeping *s)
+{
+    s->target.ops->free(s->target.device, s->set);
+    s->target.ops->free(s->target.device, s->output);
+    s->target.ops->free(s->target.device, s->scratch);
+}
+
+static cb_status run_job(cb__sweeping *s, const cb__job *job, cb__job_answer *a, cb_error *err)
+{
+    static cb_status (*const kinds[])(cb__sweeping *, const cb__job *, cb__reading *,
+                                      cb_error *) = {
+        [CB__JOB_BANDWIDTH] = cb__sweep_bandwidth, [CB__JOB_LATENCY] = cb__sweep_latency,
+        [CB__JOB_FLOOR] = cb__sweep_floor,         [CB__JOB_COMPUTE] = cb__sweep_compute,
+        [CB__JOB_CONTENT] = cb__sweep_content,
+    };
+    static const cb__launch nothing;
+    cb_status status = cb__sweep_time_median(s, &nothing, READINGS_MAX, &s->empty_ns, err);
+    if (status == CB_OK)
+        status = kinds[job->kind](s, job, a->readings, err);
+    a->done = status == CB_OK;
+    return status;
+}
+
+static cb_status room(cb__sweeping *s, cb__sweep_answer *answer, cb_error *err)
+{
+    answer->njobs = s->sweep->njobs;
+    for (int j = 0; j < answer->njobs; j++) {
+        cb__job_answer *a = &answer->jobs[j];
+        a->n = cb__job_readings(&s->sweep->jobs[j]);
+        a->readings = cb__arena_array(s->arena, (size_t)a->n + 1, sizeof *a->readings);
+        if (!a->readings)
+            return cb_error_set(err, CB_NO_MEMORY, "sweep: no memory for %d readings", a->n);
+        for (int i = 0; i < a->n; i++)
+            a->readings[i] =
+                (cb__reading){(double)NAN, (double)NAN, (double)NAN, (double)NAN, -1, -1};
+    }
+    return CB_OK;
+}
+
+cb_status cb__sweep_run(cb__target target, const cb__sweep *sweep, cb__arena *arena,
+                        cb__sweep_answer *answer, void (*progress)(void *, double), void *arg,
+                        cb_error *err)
+{
+    cb__sweeping s = {
+        .target = target, .sweep = sweep, .arena = arena, .progress = progress, .arg = arg};
+    uint64_t start = cb__clock_ns();
+    memset(answer, 0, sizeof *answer);
+    target.ops->info(target.device, &s.info);
+    cb_status status = room(&s, answer, err);
+    if (status == CB_OK)
+        status = open_sets(&s, err);
+    if (status == CB_OK && needs_words(sweep))
+        status = sample(&s, answer, err);
     if (target.ops->hold)
         target.ops->hold(target.device, true);
-    for (int i = 0; i < sweep->n && status == CB_OK; i++) {
-        status = measure(&s, (uint64_t)sweep->bytes[i], &points[i], err);
-        progress(arg, (i + 1.0) / sweep->n);
+    cb__interference before = cb__interference_now();
+    s.share = 1.0 / (sweep->njobs ? sweep->njobs : 1);
+    for (int j = 0; j < sweep->njobs && status == CB_OK; j++) {
+        if (j > 0 && sweep->limit_ns && cb__clock_ns() - start > sweep->limit_ns)
+            break;
+        status = run_job(&s, &sweep->jobs[j], &answer->jobs[j], err);
+        s.done = s.share * (j + 1);
+        cb__sweep_say(&s, 0);
     }
+    cb__interference spent = cb__interference_since(&before);
     if (target.ops->hold)
         target.ops->hold(target.device, false);
-    target.ops->free(target.device, s.set);
-    target.ops->free(target.device, s.small[0]);
-    target.ops->free(target.device, s.small[1]);
+    answer->steal_s = spent.steal_s;
+    answer->involuntary = spent.involuntary;
+    answer->wall_s = (double)(cb__clock_ns() - start) * 1e-9;
+    if (target.ops->pages && s.set)
+        answer->pages = target.ops->pages(target.device, s.set);
+    close_sets(&s);
     return status;
 }

@@ -4,7 +4,6 @@
 
 #include "base/json.h"
 #include "probe/probe.h"
-#include "run/curve.h"
 #include "run/run.h"
 
 typedef struct cb__record {
@@ -21,8 +20,6 @@ typedef struct cb__record {
 void cb__record_now(char text[32]);
 void cb__record_run(const cb__record *record, const cb__run_case *cases, int n, cb__buf *out);
 void cb__record_run_csv(const cb__run_case *cases, int n, cb__buf *out);
-void cb__record_probe(const cb__record *record, const cb__curve *curve, cb__buf *out);
-void cb__record_probe_csv(const cb__curve *curve, cb__buf *out);
 /* Everything a probe brought home and what was made of it. CSV: a row a point of the model. */
 void cb__record_sweeps(const cb__record *record, const cb__probe *probe, const cb_model *model,
                        cb__buf *out);

@@ -5,15 +5,11 @@
 
 #include "base/buf.h"
 #include "probe/probe.h"
-#include "run/curve.h"
 #include "run/run.h"
 
 /* One row a result; under it what a reader must know of rows that are not `ok`, and of warm ones.
  * verbose: every check of every row. */
 void cb__report_run(const cb__run_case *cases, int n, bool color, bool verbose, cb__buf *out);
-/* Bandwidth over the logarithm of the set, one letter a thread count. */
-void cb__report_curve_chart(const cb__curve *curve, cb__buf *out);
-void cb__report_curve_table(const cb__curve *curve, bool color, cb__buf *out);
 /* Reading with one and with all threads, and random loads, over the logarithm of the set, with
  * their knees below and plateaus and ceilings at the right. At most 100 columns. */
 void cb__report_probe_chart(const cb__probe *probe, const cb_model *model, cb__buf *out);

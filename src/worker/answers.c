@@ -40,6 +40,12 @@ static void put_int(cb__json_writer *w, const char *key, int64_t value)
     cb__json_int(w, value);
 }
 
+static void put_bool(cb__json_writer *w, const char *key, bool value)
+{
+    cb__json_key(w, key);
+    cb__json_bool(w, value);
+}
+
 static void put_hex(cb__json_writer *w, const char *key, uint64_t value)
 {
     char text[24];
@@ -116,6 +122,14 @@ static void text(const cb__json *json, const char *key, char *out, size_t size, 
     snprintf(out, size, "%s", cb__json_text(v, ""));
 }
 
+static bool truth(const cb__json *json, const char *key, cb_error *err)
+{
+    const cb__json *v = cb__json_get(json, key);
+    if (cb__json_truth(v, false) != cb__json_truth(v, true))
+        garbage(err, key);
+    return cb__json_truth(v, false);
+}
+
 static uint64_t hex(const cb__json *json, const char *key, cb_error *err)
 {
     const char *digits = cb__json_text(cb__json_get(json, key), "");
@@ -139,8 +153,16 @@ void cb__describe_answer_write(const cb__device_info *info, cb__buf *line)
     put_real(&w, "peak_bytes_per_s", info->peak_bytes_per_s);
     put_real(&w, "peak_bytes_per_cycle", info->peak_bytes_per_cycle);
     put_real(&w, "peak_dram_bytes_per_s", info->peak_dram_bytes_per_s);
-    cb__json_key(&w, "has_counters");
-    cb__json_bool(&w, info->has_counters);
+    put_bool(&w, "has_counters", info->has_counters);
+    put_bool(&w, "placements_differ", info->placements_differ);
+    cb__json_key(&w, "caches");
+    cb__json_array(&w);
+    for (int i = 0; i < info->ncaches; i++) {
+        const cb__device_cache *c = &info->caches[i];
+        int64_t cache[] = {c->level, (int64_t)c->bytes, c->instances};
+        cb__json_ints(&w, cache, 3);
+    }
+    cb__json_end(&w);
     end(&w, line);
 }
 
@@ -157,10 +179,19 @@ cb_status cb__describe_answer_read(const cb__json *json, cb__device_info *info, 
     info->peak_bytes_per_s = fmax(real(json, "peak_bytes_per_s", &own), 0);
     info->peak_bytes_per_cycle = fmax(real(json, "peak_bytes_per_cycle", &own), 0);
     info->peak_dram_bytes_per_s = fmax(real(json, "peak_dram_bytes_per_s", &own), 0);
-    const cb__json *counters = cb__json_get(json, "has_counters");
-    info->has_counters = cb__json_truth(counters, false);
-    if (info->has_counters != cb__json_truth(counters, true))
-        garbage(&own, "has_counters");
+    info->has_counters = truth(json, "has_counters", &own);
+    info->placements_differ = truth(json, "placements_differ", &own);
+    const cb__json *caches = cb__json_get(json, "caches");
+    size_t n = cb__json_size(caches);
+    if (!cb__json_is_array(caches) || n > CB__DEVICE_CACHES_MAX)
+        garbage(&own, "caches");
+    for (size_t i = 0; i < n && own.status == CB_OK; i++) {
+        const cb__json *v = cb__json_at(caches, i);
+        info->caches[info->ncaches++] =
+            (cb__device_cache){(int)int_of(cb__json_at(v, 0), "caches", 1, 16, &own),
+                               (uint64_t)int_of(cb__json_at(v, 1), "caches", 1, BYTES_MAX, &own),
+                               (int)int_of(cb__json_at(v, 2), "caches", 1, 65536, &own)};
+    }
     return give(err, &own);
 }
 
@@ -430,36 +461,84 @@ cb_status cb__round_answer_read(const cb__json *json, const cb__work *work, cons
 
 /* ---- sweep ---- */
 
+static void put_job(cb__json_writer *w, const cb__job_answer *job)
+{
+    if (!job->done) {
+        cb__json_null(w);
+        return;
+    }
+    cb__json_array(w);
+    for (int i = 0; i < job->n; i++) {
+        const cb__reading *r = &job->readings[i];
+        double reading[] = {r->value, r->folded, r->clock_hz, r->edge_gain, r->variant, r->covered};
+        cb__json_numbers(w, reading, 6);
+    }
+    cb__json_end(w);
+}
+
 void cb__sweep_answer_write(const cb__sweep_answer *a, cb__buf *line)
 {
     cb__json_writer w;
     begin(&w, line, "sweep");
-    cb__json_key(&w, "points");
+    cb__json_key(&w, "jobs");
     cb__json_array(&w);
-    for (int i = 0; i < a->n; i++) {
-        double point[] = {a->points[i].gb_per_s, a->points[i].folded, a->points[i].clock_hz};
-        cb__json_numbers(&w, point, 3);
-    }
+    for (int i = 0; i < a->njobs; i++)
+        put_job(&w, &a->jobs[i]);
     cb__json_end(&w);
+    put_int(&w, "resident_bytes", a->pages.known ? (int64_t)a->pages.resident_bytes : -1);
+    put_int(&w, "huge_bytes", (int64_t)a->pages.huge_bytes);
+    put_int(&w, "sampled_words", (int64_t)a->sampled_words);
+    put_int(&w, "distinct_words", (int64_t)a->distinct_words);
+    put_real(&w, "steal_s", a->steal_s);
+    put_real(&w, "wall_s", a->wall_s);
+    put_int(&w, "involuntary", a->involuntary);
     end(&w, line);
 }
 
-cb_status cb__sweep_answer_read(const cb__json *json, int n, cb__arena *arena, cb__sweep_answer *a,
-                                cb_error *err)
+static cb__reading reading_of(const cb__json *v, const cb__job *job, cb_error *err)
+{
+    if (cb__json_size(v) != 6)
+        garbage(err, "jobs");
+    return (cb__reading){real_of(cb__json_at(v, 0), "jobs", true, err),
+                         real_of(cb__json_at(v, 1), "jobs", true, err),
+                         real_of(cb__json_at(v, 2), "jobs", true, err),
+                         real_of(cb__json_at(v, 3), "jobs", true, err),
+                         (int)int_of(cb__json_at(v, 4), "jobs", -1, job->nvariants - 1, err),
+                         (int)int_of(cb__json_at(v, 5), "jobs", -1, 1, err)};
+}
+
+static cb_status read_job_answer(const cb__json *json, const cb__job *job, cb__arena *arena,
+                                 cb__job_answer *a, cb_error *own)
+{
+    a->n = cb__job_readings(job);
+    a->done = !is_null(json);
+    a->readings = cb__arena_array(arena, (size_t)a->n + 1, sizeof *a->readings);
+    if (!a->readings)
+        return cb_error_set(own, CB_NO_MEMORY, "sweep: no memory");
+    if (a->done && cb__json_size(json) != (size_t)a->n)
+        return garbage(own, "jobs");
+    for (int i = 0; i < a->n && a->done && own->status == CB_OK; i++)
+        a->readings[i] = reading_of(cb__json_at(json, (size_t)i), job, own);
+    return own->status;
+}
+
+cb_status cb__sweep_answer_read(const cb__json *json, const cb__work *work, cb__arena *arena,
+                                cb__sweep_answer *a, cb_error *err)
 {
     cb_error own = CB_ERROR_INIT;
-    const cb__json *points = array(json, "points", (size_t)n, &own);
-    a->n = n;
-    a->points = cb__arena_array(arena, (size_t)n + 1, sizeof *a->points);
-    if (!a->points)
-        return cb_error_set(err, CB_NO_MEMORY, "sweep: no memory");
-    for (int i = 0; i < n && own.status == CB_OK; i++) {
-        const cb__json *v = cb__json_at(points, (size_t)i);
-        if (cb__json_size(v) != 3)
-            garbage(&own, "points");
-        a->points[i] = (cb__sweep_point){real_of(cb__json_at(v, 0), "points", true, &own),
-                                         real_of(cb__json_at(v, 1), "points", true, &own),
-                                         real_of(cb__json_at(v, 2), "points", true, &own)};
-    }
+    memset(a, 0, sizeof *a);
+    const cb__json *jobs = array(json, "jobs", (size_t)work->njobs, &own);
+    a->njobs = own.status == CB_OK ? work->njobs : 0;
+    for (int i = 0; i < a->njobs && own.status == CB_OK; i++)
+        read_job_answer(cb__json_at(jobs, (size_t)i), &work->jobs[i], arena, &a->jobs[i], &own);
+    int64_t resident = integer(json, "resident_bytes", -1, INT64_MAX, &own);
+    a->pages = (cb__pages){resident < 0 ? 0 : (size_t)resident,
+                           (size_t)integer(json, "huge_bytes", 0, INT64_MAX, &own), resident >= 0};
+    a->sampled_words = (uint64_t)integer(json, "sampled_words", 0, BYTES_MAX, &own);
+    a->distinct_words =
+        (uint64_t)integer(json, "distinct_words", 0, (int64_t)a->sampled_words, &own);
+    a->steal_s = real(json, "steal_s", &own);
+    a->wall_s = real(json, "wall_s", &own);
+    a->involuntary = integer(json, "involuntary", 0, INT64_MAX, &own);
     return give(err, &own);
 }

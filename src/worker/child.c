@@ -84,7 +84,8 @@ static cb_status open_device(serving *s, cb_error *err)
     const char *script = NULL;
     cb_status status = cb__backend_find(s->work->device, &s->target.ops, &script, err);
     if (status == CB_OK)
-        status = s->target.ops->open(script, s->work->threads, &s->target.device, err);
+        status = s->target.ops->open(script, s->work->threads, s->work->placement,
+                                     &s->target.device, err);
     if (status == CB_OK)
         s->target.ops->info(s->target.device, &s->info);
     return status;
@@ -356,25 +357,21 @@ static cb_status do_describe(serving *s, cb__buf *line, cb_error *err)
 
 static cb_status do_sweep(serving *s, cb__buf *line, cb_error *err)
 {
-    size_t n = (size_t)s->work->nsweep;
-    cb__sweep_answer answer = {cb__arena_array(&s->arena, n + 1, sizeof *answer.points), (int)n};
-    if (!answer.points)
-        return cb_error_set(err, CB_NO_MEMORY, "worker: no memory for %zu sizes", n);
+    cb__sweep_answer *answer = cb__arena_alloc(&s->arena, sizeof *answer);
+    if (!answer)
+        return cb_error_set(err, CB_NO_MEMORY, "worker: no memory for a sweep");
     cb_status status = open_suite(s, err);
     cb__sweep sweep = {.suite = &s->suite,
-                       .twins = s->work->twins,
-                       .ntwins = s->work->ntwins,
                        .isa = s->isa,
-                       .bytes = s->work->sweep_bytes,
-                       .n = s->work->nsweep,
-                       .reading_ns = s->work->passes_ns,
+                       .jobs = s->work->jobs,
+                       .njobs = s->work->njobs,
+                       .pages = s->work->pages,
+                       .limit_ns = s->work->limit_ns,
                        .seed = s->work->seed};
-    if (status == CB_OK && sweep.ntwins == 0)
-        status = cb_error_set(err, CB_USAGE, "request: a sweep without twins");
     if (status == CB_OK)
-        status = cb__sweep_run(s->target, &sweep, answer.points, say_progress, s, err);
+        status = cb__sweep_run(s->target, &sweep, &s->arena, answer, say_progress, s, err);
     if (status == CB_OK)
-        cb__sweep_answer_write(&answer, line);
+        cb__sweep_answer_write(answer, line);
     return status;
 }
 
@@ -393,7 +390,7 @@ static cb_status serve(int out, const char *text, size_t size, cb__buf *line, cb
     serving s = {.out = out, .work = &work, .arena = CB__ARENA_INIT};
     cb_status status = cb__json_parse(text, size, "request", &json, err);
     if (status == CB_OK)
-        status = cb__work_read(json, &work, err);
+        status = cb__work_read(json, &s.arena, &work, err);
     if (status == CB_OK)
         status = open_device(&s, err);
     size_t i = 0, n = sizeof operations / sizeof *operations;

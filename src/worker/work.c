@@ -4,6 +4,25 @@
 
 #include "worker/work.h"
 
+#define BYTES_MAX (INT64_C(1) << 40) /* of one size */
+
+static void write_job(cb__json_writer *w, const cb__job *job)
+{
+    cb__json_object(w);
+    cb__json_key(w, "kind");
+    cb__json_int(w, job->kind);
+    cb__json_key(w, "what");
+    cb__json_string(w, job->what);
+    cb__json_key(w, "variants");
+    cb__json_array(w);
+    for (int i = 0; i < job->nvariants; i++)
+        cb__json_string(w, job->variants[i]);
+    cb__json_end(w);
+    cb__json_key(w, "bytes");
+    cb__json_ints(w, job->bytes, (size_t)job->n);
+    cb__json_end(w);
+}
+
 void cb__work_write(const cb__work *work, cb__buf *line)
 {
     cb__json_writer w;
@@ -27,12 +46,18 @@ void cb__work_write(const cb__work *work, cb__buf *line)
     const struct {
         const char *key;
         int64_t value;
-    } numbers[] = {
-        {"protocol", CB__PROTOCOL},         {"threads", work->threads},
-        {"ring_fd", work->ring_fd},         {"reference_fd", work->reference_fd},
-        {"exchange_fd", work->exchange_fd}, {"exchange_bytes", (int64_t)work->exchange_bytes},
-        {"seed", (int64_t)work->seed},      {"elapsed_ns", (int64_t)work->elapsed_ns},
-        {"proof_pairs", work->proof_pairs}, {"passes_ns", work->passes_ns}};
+    } numbers[] = {{"protocol", CB__PROTOCOL},
+                   {"threads", work->threads},
+                   {"ring_fd", work->ring_fd},
+                   {"reference_fd", work->reference_fd},
+                   {"exchange_fd", work->exchange_fd},
+                   {"exchange_bytes", (int64_t)work->exchange_bytes},
+                   {"seed", (int64_t)work->seed},
+                   {"elapsed_ns", (int64_t)work->elapsed_ns},
+                   {"proof_pairs", work->proof_pairs},
+                   {"placement", work->placement},
+                   {"pages", work->pages},
+                   {"limit_ns", (int64_t)work->limit_ns}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         cb__json_key(&w, numbers[i].key);
         cb__json_int(&w, numbers[i].value);
@@ -49,15 +74,18 @@ void cb__work_write(const cb__work *work, cb__buf *line)
         cb__json_ints(&w, mode, 3);
     }
     cb__json_end(&w);
-    cb__json_key(&w, "sweep_bytes");
-    cb__json_ints(&w, work->sweep_bytes, (size_t)work->nsweep);
+    cb__json_key(&w, "jobs");
+    cb__json_array(&w);
+    for (int i = 0; i < work->njobs; i++)
+        write_job(&w, &work->jobs[i]);
+    cb__json_end(&w);
     cb__json_end(&w);
     cb__buf_puts(line, "\n");
 }
 
 static cb_status read_numbers(const cb__json *json, cb__work *work, cb_error *err)
 {
-    int64_t n[10];
+    int64_t n[12];
     const struct {
         const char *key;
         int64_t min, max;
@@ -70,7 +98,9 @@ static cb_status read_numbers(const cb__json *json, cb__work *work, cb_error *er
                    {"seed", INT64_MIN, INT64_MAX},
                    {"elapsed_ns", 0, INT64_MAX},
                    {"proof_pairs", 0, 64},
-                   {"passes_ns", 0, 1000000000}};
+                   {"placement", CB__COMPACT, CB__SCATTERED},
+                   {"pages", CB__PAGES_HUGE, CB__PAGES_UNTOUCHED},
+                   {"limit_ns", 0, INT64_MAX}};
     cb_status status = CB_OK;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers && status == CB_OK; i++)
         status =
@@ -85,7 +115,9 @@ static cb_status read_numbers(const cb__json *json, cb__work *work, cb_error *er
     work->seed = (uint64_t)n[6];
     work->elapsed_ns = (uint64_t)n[7];
     work->proof_pairs = (int)n[8];
-    work->passes_ns = (int)n[9];
+    work->placement = (cb__placement)n[9];
+    work->pages = (cb__page_kind)n[10];
+    work->limit_ns = (uint64_t)n[11];
     return CB_OK;
 }
 
@@ -101,6 +133,51 @@ static cb_status read_mode(const cb__json *json, cb__mode *mode, cb_error *err)
     return CB_OK;
 }
 
+static cb_status read_job(const cb__json *json, cb__job *job, cb_error *err)
+{
+    const cb__json *variants = cb__json_get(json, "variants"), *bytes = cb__json_get(json, "bytes");
+    int64_t kind = 0;
+    cb_status status =
+        cb__json_need_i64(json, "kind", CB__JOB_BANDWIDTH, CB__JOB_KINDS - 1, &kind, err);
+    if (status == CB_OK)
+        status = cb__json_need_text(json, "what", &job->what, err);
+    if (status != CB_OK)
+        return status;
+    if (cb__json_size(variants) > CB__JOB_VARIANTS_MAX || cb__json_size(bytes) > CB__SIZES_MAX)
+        return cb_error_set(err, CB_USAGE, "request: a job with too many variants or sizes");
+    job->kind = (cb__job_kind)kind;
+    for (size_t i = 0; i < cb__json_size(variants); i++) {
+        job->variants[job->nvariants] = cb__json_text(cb__json_at(variants, i), "");
+        if (!*job->variants[job->nvariants++])
+            return cb_error_set(err, CB_USAGE, "request: a job's variant is not a text");
+    }
+    if (job->nvariants == 0 && job->kind != CB__JOB_FLOOR)
+        return cb_error_set(err, CB_USAGE, "request: job %.16s without variants", job->what);
+    for (size_t i = 0; i < cb__json_size(bytes); i++) {
+        int64_t size = cb__json_i64(cb__json_at(bytes, i), 0);
+        if (size < 128 || size > BYTES_MAX || size % (job->kind == CB__JOB_LATENCY ? 4096 : 128))
+            return cb_error_set(err, CB_USAGE, "request: a size that no job has");
+        job->bytes[job->n++] = size;
+    }
+    return CB_OK;
+}
+
+static cb_status read_jobs(const cb__json *json, cb__arena *arena, cb__work *work, cb_error *err)
+{
+    size_t n = cb__json_size(json);
+    if (n > CB__JOBS_MAX)
+        return cb_error_set(err, CB_USAGE, "request: too many jobs");
+    cb__job *jobs = cb__arena_array(arena, n + 1, sizeof *jobs);
+    if (!jobs)
+        return cb_error_set(err, CB_NO_MEMORY, "request: no memory for %zu jobs", n);
+    cb_status status = CB_OK;
+    for (size_t i = 0; i < n && status == CB_OK; i++)
+        status = read_job(cb__json_at(json, i), &jobs[i], err);
+    work->jobs = jobs;
+    work->njobs = (int)n;
+    return status;
+}
+
 static bool text_or_null(const cb__json *json, const char *key)
 {
     const cb__json *v = cb__json_get(json, key);
@@ -109,7 +186,7 @@ static bool text_or_null(const cb__json *json, const char *key)
            (!is_bool && !cb__json_is_number(v) && !cb__json_is_object(v) && !cb__json_is_array(v));
 }
 
-cb_status cb__work_read(const cb__json *json, cb__work *work, cb_error *err)
+cb_status cb__work_read(const cb__json *json, cb__arena *arena, cb__work *work, cb_error *err)
 {
     memset(work, 0, sizeof *work);
     cb_status status = cb__json_need_text(json, "op", &work->op, err);
@@ -129,10 +206,8 @@ cb_status cb__work_read(const cb__json *json, cb__work *work, cb_error *err)
     work->digest = cb__json_truth(cb__json_get(json, "digest"), false);
     const cb__json *twins = cb__json_get(json, "twins");
     const cb__json *modes = cb__json_get(json, "modes");
-    const cb__json *sweep = cb__json_get(json, "sweep_bytes");
-    if (cb__json_size(twins) > CB__TWINS_MAX || cb__json_size(modes) > CB__MODES_MAX ||
-        cb__json_size(sweep) > sizeof work->sweep_bytes / sizeof *work->sweep_bytes)
-        return cb_error_set(err, CB_USAGE, "request: too many twins, modes or sizes");
+    if (cb__json_size(twins) > CB__TWINS_MAX || cb__json_size(modes) > CB__MODES_MAX)
+        return cb_error_set(err, CB_USAGE, "request: too many twins or modes");
     for (size_t i = 0; i < cb__json_size(twins); i++)
         work->twins[work->ntwins++] = cb__json_text(cb__json_at(twins, i), "");
     for (size_t i = 0; i < cb__json_size(modes) && status == CB_OK; i++)
@@ -140,11 +215,5 @@ cb_status cb__work_read(const cb__json *json, cb__work *work, cb_error *err)
     for (int i = 0; i < work->ntwins && status == CB_OK; i++)
         if (!*work->twins[i])
             status = cb_error_set(err, CB_USAGE, "request: a twin is not a variant");
-    for (size_t i = 0; i < cb__json_size(sweep) && status == CB_OK; i++) {
-        int64_t bytes = cb__json_i64(cb__json_at(sweep, i), 0);
-        work->sweep_bytes[work->nsweep++] = bytes;
-        if (bytes < 1)
-            status = cb_error_set(err, CB_USAGE, "request: a size that is not positive");
-    }
-    return status;
+    return status == CB_OK ? read_jobs(cb__json_get(json, "jobs"), arena, work, err) : status;
 }

@@ -34,16 +34,19 @@ typedef struct cb__work {
     int ntwins;
     cb__mode modes[CB__MODES_MAX];
     int nmodes;
-    bool digest;             /* round: also the digest of the ring, after the last launch */
-    int proof_pairs;         /* 0: no proof, no asymptote */
-    int64_t sweep_bytes[96]; /* sweep: sizes, in this order */
-    int nsweep;
-    int passes_ns; /* sweep: a reading reads for about this long */
+    bool digest;     /* round: also the digest of the ring, after the last launch */
+    int proof_pairs; /* 0: no proof, no asymptote */
+    /* sweep */
+    cb__placement placement;
+    cb__page_kind pages;
+    uint64_t limit_ns;
+    const cb__job *jobs;
+    int njobs;
 } cb__work;
 
 void cb__work_write(const cb__work *work, cb__buf *line);
-/* Texts point into `json`. */
-cb_status cb__work_read(const cb__json *json, cb__work *work, cb_error *err);
+/* Texts point into `json`, jobs lie in the arena. */
+cb_status cb__work_read(const cb__json *json, cb__arena *arena, cb__work *work, cb_error *err);
 
 /* ---- answers ---- */
 
@@ -85,12 +88,6 @@ typedef struct cb__round_answer {
     int64_t involuntary;
 } cb__round_answer;
 
-/* Of one sweep, in the order of sweep_bytes. */
-typedef struct cb__sweep_answer {
-    cb__sweep_point *points; /* in the arena */
-    int n;
-} cb__sweep_answer;
-
 void cb__digest_answer_write(uint64_t digest, cb__buf *line);
 cb_status cb__digest_answer_read(const cb__json *json, uint64_t *digest, cb_error *err);
 void cb__describe_answer_write(const cb__device_info *info, cb__buf *line);
@@ -106,7 +103,8 @@ void cb__round_answer_write(const cb__round_answer *answer, cb__buf *line);
 cb_status cb__round_answer_read(const cb__json *json, const cb__work *work, const cb__plan *plan,
                                 cb__arena *arena, cb__round_answer *answer, cb_error *err);
 void cb__sweep_answer_write(const cb__sweep_answer *answer, cb__buf *line);
-cb_status cb__sweep_answer_read(const cb__json *json, int n, cb__arena *arena,
+/* `work` is what was asked: other jobs or other counts of readings are CB_GARBAGE. */
+cb_status cb__sweep_answer_read(const cb__json *json, const cb__work *work, cb__arena *arena,
                                 cb__sweep_answer *answer, cb_error *err);
 
 #endif

@@ -156,10 +156,12 @@ static void first_touch(void *arg, int worker, int workers)
         *(volatile unsigned char *)(t->base + i * page) = 0;
 }
 
-static cb_status cpu_alloc(cb__device *device, size_t bytes, void **out, cb_error *err)
+static cb_status cpu_alloc(cb__device *device, size_t bytes, cb__page_kind pages, void **out,
+                           cb_error *err)
 {
-    cb_status status = cb__host_memory_alloc(&device->memory, bytes, out, err);
-    if (status != CB_OK)
+    cb_status status =
+        cb__host_memory_alloc(&device->memory, bytes, pages == CB__PAGES_BASE, out, err);
+    if (status != CB_OK || pages == CB__PAGES_UNTOUCHED)
         return status;
     touch t = {*out, bytes};
     cb__pool_run(device->pool, first_touch, &t);
@@ -169,6 +171,11 @@ static cb_status cpu_alloc(cb__device *device, size_t bytes, void **out, cb_erro
 static void cpu_free(cb__device *device, void *address)
 {
     cb__host_memory_free(&device->memory, address);
+}
+
+static cb__pages cpu_pages(cb__device *device, const void *address)
+{
+    return cb__host_memory_pages(&device->memory, address);
 }
 
 static cb_status cpu_map(cb__device *device, int fd, size_t bytes, void **out, cb__pages *pages,
@@ -226,13 +233,23 @@ static void cpu_close(cb__device *device)
     free(device);
 }
 
+static cb_status only_one(const char *script, cb_error *err)
+{
+    if (!*script || strcmp(script, "0") == 0)
+        return CB_OK;
+    return cb_error_set(err, CB_UNAVAILABLE, "device 'cpu:%s': there is one cpu device, 'cpu'",
+                        script);
+}
+
 /* The last cores of the mask first: the first ones serve interrupts and whatever else a system pins
- * there. More threads than cores: their siblings, in the order of the mask. */
-static int processors(const cb__topology *t, int threads, int *cpus)
+ * there. Scattered: at equal distances over all of them. More threads than cores: their siblings,
+ * in the order of the mask. */
+static int processors(const cb__topology *t, int threads, cb__placement placement, int *cpus)
 {
     int n = 0, first = t->ncores > threads ? t->ncores - threads : 0;
     for (; n < threads && n < t->ncores; n++)
-        cpus[n] = t->cores[first + n];
+        cpus[n] =
+            t->cores[placement == CB__COMPACT ? first + n : (n + 1) * t->ncores / threads - 1];
     for (int i = 0; n < threads && i < t->ncpus; i++) {
         bool used = false;
         for (int j = 0; j < t->ncores; j++)
@@ -243,17 +260,18 @@ static int processors(const cb__topology *t, int threads, int *cpus)
     return n;
 }
 
-static cb_status cpu_open(const char *script, int threads, cb__device **out, cb_error *err)
+static cb_status cpu_open(const char *script, int threads, cb__placement placement,
+                          cb__device **out, cb_error *err)
 {
     *out = NULL;
-    if (*script && strcmp(script, "0") != 0)
-        return cb_error_set(err, CB_UNAVAILABLE, "device 'cpu:%s': there is one cpu device, 'cpu'",
-                            script);
+    cb_status status = only_one(script, err);
+    if (status != CB_OK)
+        return status;
     cb__device *device = calloc(1, sizeof *device);
     if (!device)
         return cb_error_set(err, CB_NO_MEMORY, "cpu device: no memory");
     cb__host_memory_init(&device->memory, "cpu");
-    cb_status status = cb__topology_read("", &device->topology, err);
+    status = cb__topology_read("", &device->topology, err);
     if (status != CB_OK)
         goto out;
     cb__environment_read("", &device->environment);
@@ -269,7 +287,9 @@ static cb_status cpu_open(const char *script, int threads, cb__device **out, cb_
         goto out;
     }
     int cpus[CB__CPUS_MAX];
-    processors(t, device->threads, cpus);
+    if (device->threads > t->ncores)
+        placement = CB__COMPACT;
+    processors(t, device->threads, placement, cpus);
     status = cb__pool_new(cpus, device->threads, &device->pool, err);
     if (status == CB_OK)
         device->clock_hz = cb__core_hz(200000, 5);
@@ -283,31 +303,62 @@ out:
 
 /* Caches above the last level belong to a core; what the pool's threads reach of the last level is
  * what the mask reaches, at most one instance a thread. */
-static uint64_t reachable_llc(const cb__device *device)
+static void reachable_caches(const cb__device *device, cb__device_info *out)
 {
     const cb__topology *t = &device->topology;
-    uint64_t best = 0;
-    int level = 0;
     for (int i = 0; i < t->ncaches; i++) {
         const cb__cache *c = &t->caches[i];
-        if (!c->data || c->level < level)
+        if (!c->data)
             continue;
         int instances = c->instances < device->threads ? c->instances : device->threads;
-        level = c->level;
-        best = c->bytes * (uint64_t)(instances < 1 ? 1 : instances);
+        instances = instances < 1 ? 1 : instances;
+        out->caches[out->ncaches++] = (cb__device_cache){c->level, c->bytes, instances};
+        out->llc_bytes = c->bytes * (uint64_t)instances;
     }
-    return best;
+}
+
+/* Neighbours and spread threads meet other caches or memories where there is more than one last
+ * level or node. */
+static bool placements_differ(const cb__topology *t)
+{
+    int last = 1;
+    for (int i = 0; i < t->ncaches; i++)
+        if (t->caches[i].data)
+            last = t->caches[i].instances; /* sorted by level */
+    return last > 1 || t->numa_nodes > 1;
+}
+
+static void identity_of(const cb__topology *t, const cb__environment *e, char identity[64])
+{
+    snprintf(identity, 64, "cpu-%.15s-%d-%d-%d-%.16s", t->vendor, t->family, t->model, t->ncores,
+             e->machine_id_hash);
+}
+
+static cb_status cpu_identify(const char *script, char identity[64], cb_error *err)
+{
+    cb__topology *t = calloc(1, sizeof *t);
+    cb__environment e;
+    if (!t)
+        return cb_error_set(err, CB_NO_MEMORY, "cpu device: no memory");
+    cb_status status = only_one(script, err);
+    if (status == CB_OK)
+        status = cb__topology_read("", t, err);
+    cb__environment_read("", &e);
+    if (status == CB_OK)
+        identity_of(t, &e, identity);
+    free(t);
+    return status;
 }
 
 static void cpu_info(cb__device *device, cb__device_info *out)
 {
     const cb__topology *t = &device->topology;
     *out = (cb__device_info){.threads = device->threads,
-                             .llc_bytes = reachable_llc(device),
+                             .placements_differ = placements_differ(t),
                              .memory_bytes = cb__memory_available("")};
+    reachable_caches(device, out);
     snprintf(out->name, sizeof out->name, "%s", t->model_name);
-    snprintf(out->identity, sizeof out->identity, "cpu-%.15s-%d-%d-%d-%.16s", t->vendor, t->family,
-             t->model, t->ncores, device->environment.machine_id_hash);
+    identity_of(t, &device->environment, out->identity);
     snprintf(out->clock, sizeof out->clock, "CLOCK_MONOTONIC");
     out->peak_bytes_per_s = t->load_bytes_per_cycle * device->clock_hz * device->threads;
     out->peak_bytes_per_cycle = t->load_bytes_per_cycle;
@@ -321,8 +372,10 @@ const cb__backend cb__backend_cpu = {
     .help = "this machine's processors, one pinned thread a physical core",
     .open = cpu_open,
     .close = cpu_close,
+    .identify = cpu_identify,
     .info = cpu_info,
     .alloc = cpu_alloc,
+    .pages = cpu_pages,
     .free = cpu_free,
     .map = cpu_map,
     .unmap = cpu_free,

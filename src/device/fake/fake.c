@@ -178,9 +178,10 @@ static void fake_batch_free(cb__device *device, cb__batch *batch)
 
 /* ---- memory: the host's ---- */
 
-static cb_status fake_alloc(cb__device *device, size_t bytes, void **out, cb_error *err)
+static cb_status fake_alloc(cb__device *device, size_t bytes, cb__page_kind pages, void **out,
+                            cb_error *err)
 {
-    return cb__host_memory_alloc(&device->memory, bytes, out, err);
+    return cb__host_memory_alloc(&device->memory, bytes, pages == CB__PAGES_BASE, out, err);
 }
 
 static cb_status fake_map(cb__device *device, int fd, size_t bytes, void **out, cb__pages *pages,
@@ -223,8 +224,18 @@ static void fake_close(cb__device *device)
     free(device);
 }
 
-static cb_status fake_open(const char *script, int threads, cb__device **out, cb_error *err)
+static cb_status fake_identify(const char *script, char identity[64], cb_error *err)
 {
+    (void)script;
+    (void)err;
+    snprintf(identity, 64, "fake");
+    return CB_OK;
+}
+
+static cb_status fake_open(const char *script, int threads, cb__placement placement,
+                           cb__device **out, cb_error *err)
+{
+    (void)placement;
     *out = NULL;
     cb__device *device = calloc(1, sizeof *device);
     if (!device)
@@ -262,6 +273,7 @@ const cb__backend cb__backend_fake = {
     .help = "kernels run for real, time is scripted: fake:key=value,... (docs/fake.md)",
     .open = fake_open,
     .close = fake_close,
+    .identify = fake_identify,
     .info = fake_info,
     .alloc = fake_alloc,
     .free = fake_free,

@@ -1,0 +1,310 @@
+/* Bandwidth over working sets. A figure comes from the slope between p and 3p passes in one launch,
+ * so that neither the dispatch nor the start of a pass is in it. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coldbench/random.h"
+#include "probe/sweep_internal.h"
+
+enum { OCTAVES = 64, CHUNK_WORDS = 8192, LINE_BYTES = 64 };
+#define SEARCH_NS 200e3  /* a reading while searching */
+#define READING_NS 2e6   /* a pair of readings */
+#define LONG_PASS_NS 3e6 /* from here on only what was good on smaller sets is searched again */
+#define LEFT_BEHIND 1.15
+
+/* What drives sets of one octave best. */
+typedef struct drive {
+    int first, second; /* variants; second -1: none */
+    double edge_gain;
+} drive;
+
+typedef struct mixing {
+    cb__sweeping *s;
+    const cb__job *job;
+    bool reads, writes;
+    uint64_t poison;
+    drive octaves[OCTAVES];
+} mixing;
+
+static int octave_of(uint64_t bytes)
+{
+    int octave = 0;
+    while (bytes >>= 1)
+        octave++;
+    return octave;
+}
+
+/* Copies go from the first half of the working set to the second. */
+static cb_status bind(mixing *m, const char *variant, uint64_t bytes, int64_t passes, cb__bound *to,
+                      cb_error *err)
+{
+    char params[32];
+    snprintf(params, sizeof params, "passes=%" PRId64, passes);
+    uint64_t half = m->reads && m->writes ? bytes / 2 : 0;
+    char *set = m->s->set;
+    return cb__sweep_bind(m->s, variant, params, half ? half : bytes, set, m->s->scratch,
+                          m->writes ? set + half : m->s->output, to, err);
+}
+
+/* ---- drive ---- */
+
+/* Time of one pass; readings as long as SEARCH_NS where a pass is shorter. */
+static cb_status time_pass(mixing *m, int variant, uint64_t bytes, double *ns, cb_error *err)
+{
+    cb__bound one, some;
+    double once = 0;
+    cb_status status = bind(m, m->job->variants[variant], bytes, 1, &one, err);
+    for (int i = 0; i < 2 && status == CB_OK; i++) /* the second finds what the first left */
+        status = cb__sweep_time(m->s, &one.launch, &once, err);
+    double pass = once > 2 * m->s->empty_ns ? once - m->s->empty_ns : (double)bytes / 200;
+    int64_t passes = cb__sweep_repeats(SEARCH_NS, pass, CB__PASSES_MAX);
+    *ns = pass;
+    if (status != CB_OK || passes == 1)
+        return status;
+    status = bind(m, m->job->variants[variant], bytes, passes, &some, err);
+    if (status == CB_OK)
+        status = cb__sweep_time_median(m->s, &some.launch, 3, ns, err);
+    *ns = fmax((*ns - m->s->empty_ns) / (double)passes, (double)bytes / 1e5);
+    return status;
+}
+
+/* How many parts a variant walks together: what it has in flight. */
+static int streams_of(const char *variant)
+{
+    const char *at = strstr(variant, "streams=");
+    return at ? atoi(at + strlen("streams=")) : 0;
+}
+
+static double edge_gain(const mixing *m, const double *ns)
+{
+    int most = 0;
+    double edge = (double)INFINITY, others = (double)INFINITY;
+    for (int i = 0; i < m->job->nvariants; i++)
+        most = streams_of(m->job->variants[i]) > most ? streams_of(m->job->variants[i]) : most;
+    for (int i = 0; i < m->job->nvariants; i++) {
+        double *least = streams_of(m->job->variants[i]) == most ? &edge : &others;
+        *least = fmin(*least, ns[i]);
+    }
+    return isfinite(edge) && isfinite(others) ? others / edge : (double)NAN;
+}
+
+static int fastest(const double *ns, int n, int but)
+{
+    int best = -1;
+    for (int i = 0; i < n; i++)
+        if (i != but && isfinite(ns[i]) && (best < 0 || ns[i] < ns[best]))
+            best = i;
+    return best;
+}
+
+/* Octaves are searched from the smallest on; `before` has the times of the one below, and gets
+ * those of this one. */
+static cb_status search_octave(mixing *m, uint64_t bytes, double *before, drive *out, cb_error *err)
+{
+    double ns[CB__JOB_VARIANTS_MAX];
+    int n = m->job->nvariants, best = fastest(before, n, -1);
+    bool narrow = best >= 0 && before[best] * 2 > LONG_PASS_NS;
+    cb_status status = CB_OK;
+    for (int i = 0; i < n && status == CB_OK; i++) {
+        ns[i] = (double)INFINITY;
+        if (!narrow || before[i] <= LEFT_BEHIND * before[best])
+            status = time_pass(m, i, bytes, &ns[i], err);
+    }
+    if (status != CB_OK)
+        return status;
+    out->first = fastest(ns, n, -1);
+    out->second = fastest(ns, n, out->first);
+    out->edge_gain = edge_gain(m, ns);
+    memcpy(before, ns, sizeof ns);
+    return CB_OK;
+}
+
+static cb_status search(mixing *m, cb_error *err)
+{
+    uint64_t sizes[OCTAVES] = {0};
+    double before[CB__JOB_VARIANTS_MAX];
+    for (int i = 0; i < CB__JOB_VARIANTS_MAX; i++)
+        before[i] = (double)INFINITY;
+    for (int i = 0; i < m->job->n; i++) {
+        uint64_t bytes = (uint64_t)m->job->bytes[i], *largest = &sizes[octave_of(bytes)];
+        *largest = bytes > *largest ? bytes : *largest;
+    }
+    cb_status status = CB_OK;
+    for (int o = 0; o < OCTAVES && status == CB_OK; o++)
+        if (sizes[o]) {
+            status = search_octave(m, sizes[o], before, &m->octaves[o], err);
+            cb__sweep_say(m->s, 0);
+        }
+    return status;
+}
+
+/* ---- coverage ---- */
+
+/* Another line than any before: what stays from earlier launches does not look written. */
+static cb_status new_poison(mixing *m, cb_error *err)
+{
+    uint64_t line[LINE_BYTES / 8], key = cb_random_key(m->s->sweep->seed, 0x706f69u, m->poison++);
+    for (int i = 0; i < LINE_BYTES / 8; i++)
+        line[i] = cb_random_word(key, (uint64_t)i);
+    return m->s->target.ops->write(m->s->target.device, m->s->scratch, line, sizeof line, err);
+}
+
+/* Whether [at, at + bytes) repeats the line in the scratch operand, or equals what lies at `as`. */
+static cb_status compare(mixing *m, const char *at, const char *as, uint64_t bytes, int *same,
+                         cb_error *err)
+{
+    uint64_t a[CHUNK_WORDS], b[CHUNK_WORDS];
+    const cb__backend *ops = m->s->target.ops;
+    cb_status status = CB_OK;
+    for (uint64_t i = 0; i < sizeof b && status == CB_OK && !as; i += LINE_BYTES)
+        status = ops->read(m->s->target.device, (char *)b + i, m->s->scratch, LINE_BYTES, err);
+    *same = 1;
+    for (uint64_t i = 0; i < bytes && status == CB_OK && *same; i += sizeof a) {
+        uint64_t n = bytes - i < sizeof a ? bytes - i : sizeof a;
+        status = ops->read(m->s->target.device, a, at + i, n, err);
+        if (status == CB_OK && as)
+            status = ops->read(m->s->target.device, b, as + i, n, err);
+        *same = memcmp(a, b, n) == 0;
+    }
+    return status;
+}
+
+/* One launch of one pass: the checksum of what was read, the contents of what was written. */
+static cb_status cover(mixing *m, const char *variant, uint64_t bytes, int *covered, cb_error *err)
+{
+    cb__bound one, dirty;
+    double ns;
+    const cb__backend *ops = m->s->target.ops;
+    char *to = (char *)m->s->set + (m->reads ? bytes / 2 : 0);
+    cb_status status = m->writes ? new_poison(m, err) : CB_OK;
+    if (status == CB_OK && m->writes && m->reads) {
+        status = cb__sweep_bind(m->s, "twin_write", "passes=1", bytes / 2, NULL, m->s->scratch, to,
+                                &dirty, err);
+        if (status == CB_OK)
+            status = cb__sweep_time(m->s, &dirty.launch, &ns, err);
+    }
+    if (status == CB_OK)
+        status = bind(m, variant, bytes, 1, &one, err);
+    if (status == CB_OK)
+        status = cb__sweep_time(m->s, &one.launch, &ns, err);
+    if (status != CB_OK)
+        return status;
+    if (m->writes)
+        return compare(m, to, m->reads ? m->s->set : NULL, m->reads ? bytes / 2 : bytes, covered,
+                       err);
+    uint32_t sum = 0;
+    status = ops->read(m->s->target.device, &sum, m->s->output, sizeof sum, err);
+    uint32_t expected =
+        m->s->sweep->pages == CB__PAGES_UNTOUCHED ? 0 : cb__sweep_expected(m->s, bytes);
+    *covered = sum == expected;
+    return status;
+}
+
+/* ---- one size ---- */
+
+static cb_status measure_with(mixing *m, const char *variant, uint64_t bytes, double pass_ns,
+                              cb__reading *out, cb_error *err)
+{
+    cb__bound few, many;
+    cb__pair pair;
+    int64_t passes = cb__sweep_repeats(READING_NS / 4, pass_ns, CB__PASSES_MAX);
+    cb_status status = bind(m, variant, bytes, passes, &few, err);
+    if (status == CB_OK)
+        status = bind(m, variant, bytes, 3 * passes, &many, err);
+    if (status == CB_OK)
+        status = cb__sweep_pair(m->s, &few.launch, &many.launch,
+                                cb__sweep_pairs((double)passes * pass_ns), &pair, err);
+    if (status != CB_OK)
+        return status;
+    out->value = cb__pair_rate(&pair, (double)passes * (double)bytes);
+    out->folded = cb__pair_folded(m->s, &pair);
+    out->clock_hz = pair.clock_hz;
+    return CB_OK;
+}
+
+static cb_status measure(mixing *m, uint64_t bytes, cb__reading *out, cb_error *err)
+{
+    const drive *d = &m->octaves[octave_of(bytes)];
+    double ns[2] = {0, (double)INFINITY};
+    cb_status status = time_pass(m, d->first, bytes, &ns[0], err);
+    if (status == CB_OK && d->second >= 0)
+        status = time_pass(m, d->second, bytes, &ns[1], err);
+    if (status != CB_OK)
+        return status;
+    int best = ns[0] <= ns[1] ? 0 : 1;
+    out->variant = best ? d->second : d->first;
+    out->edge_gain = d->edge_gain;
+    status = measure_with(m, m->job->variants[out->variant], bytes, ns[best], out, err);
+    return status == CB_OK ? cover(m, m->job->variants[out->variant], bytes, &out->covered, err)
+                           : status;
+}
+
+static mixing mixing_of(cb__sweeping *s, const cb__job *job)
+{
+    bool writes = strncmp(job->what, "write", 5) == 0, copies = strncmp(job->what, "copy", 4) == 0;
+    return (mixing){.s = s, .job = job, .reads = !writes, .writes = writes || copies};
+}
+
+cb_status cb__sweep_bandwidth(cb__sweeping *s, const cb__job *job, cb__reading *out, cb_error *err)
+{
+    mixing m = mixing_of(s, job);
+    cb_status status = cb__sweep_fill(s, err);
+    if (status == CB_OK && m.writes)
+        status = new_poison(&m, err);
+    if (status == CB_OK && m.writes)
+        s->random = false;
+    if (status == CB_OK)
+        status = search(&m, err);
+    for (int i = 0; i < job->n && status == CB_OK; i++) {
+        status = measure(&m, (uint64_t)job->bytes[i], &out[i], err);
+        cb__sweep_say(s, (i + 1.0) / job->n);
+    }
+    return status;
+}
+
+/* ---- content ---- */
+
+static cb_status fill_constant(cb__sweeping *s, cb_error *err)
+{
+    uint64_t words[CHUNK_WORDS];
+    cb_status status = CB_OK;
+    for (int i = 0; i < CHUNK_WORDS; i++)
+        words[i] = UINT64_C(0x4242424242424242);
+    for (uint64_t at = 0; at < s->set_bytes && status == CB_OK; at += sizeof words) {
+        uint64_t n = s->set_bytes - at < sizeof words ? s->set_bytes - at : sizeof words;
+        status = s->target.ops->write(s->target.device, (char *)s->set + at, words, n, err);
+    }
+    s->random = false;
+    return status;
+}
+
+/* The same reads over other contents: what zeros, constants or pages that nobody wrote would have
+ * made of the figure. */
+cb_status cb__sweep_content(cb__sweeping *s, const cb__job *job, cb__reading *out, cb_error *err)
+{
+    mixing m = mixing_of(s, &(cb__job){.what = "read"});
+    m.job = job;
+    void *own = s->set, *untouched = NULL;
+    double ns = 0;
+    cb_status status = CB_OK;
+    if (strcmp(job->what, "untouched") == 0) {
+        status = s->target.ops->alloc(s->target.device, s->set_bytes, CB__PAGES_UNTOUCHED,
+                                      &untouched, err);
+        s->set = status == CB_OK ? untouched : own;
+    } else {
+        status =
+            strcmp(job->what, "constant") == 0 ? fill_constant(s, err) : cb__sweep_fill(s, err);
+    }
+    for (int i = 0; i < job->n && status == CB_OK; i++) {
+        status = time_pass(&m, 0, (uint64_t)job->bytes[i], &ns, err);
+        if (status == CB_OK)
+            status = measure_with(&m, job->variants[0], (uint64_t)job->bytes[i], ns, &out[i], err);
+        out[i].variant = 0;
+    }
+    s->set = own;
+    s->target.ops->free(s->target.device, untouched);
+    return status;
+}

@@ -1,0 +1,94 @@
+/* Rates of arithmetic, from the slope between some blocks of work and three times as many. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "probe/sweep_internal.h"
+
+enum { PAIRS = 5 };
+#define READING_NS 2e6
+
+static cb_status bind(cb__sweeping *s, const cb__job *job, int variant, int64_t blocks,
+                      cb__bound *to, cb_error *err)
+{
+    char params[32] = "";
+    if (strcmp(job->what, "int8") != 0)
+        snprintf(params, sizeof params, "type=%s", job->what);
+    return cb__sweep_bind(s, job->variants[variant], params, (uint64_t)blocks, NULL, s->scratch,
+                          s->set, to, err);
+}
+
+/* The inputs lie one after the other in the small operand. */
+static cb_status fill_inputs(cb__sweeping *s, cb__bound *b, cb_error *err)
+{
+    char bytes[4096];
+    cb_problem problem = cb__case_problem(&b->c);
+    for (int i = 0; i < b->c.kernel->noperands; i++) {
+        if (b->c.kernel->operands[i].role != CB_INPUT)
+            continue;
+        if (b->c.logical_bytes[i] > sizeof bytes)
+            return cb_error_set(err, CB_INTERNAL, "%s: more input than the probe has room for",
+                                b->c.kernel->name);
+        b->c.kernel->fill(&problem, s->sweep->seed, i, 0, bytes, 0, 1);
+        return s->target.ops->write(s->target.device, s->scratch, bytes,
+                                    (size_t)b->c.logical_bytes[i], err);
+    }
+    return CB_OK;
+}
+
+/* As many blocks as take about READING_NS, three times as many of which fit the set. */
+static cb_status count_blocks(cb__sweeping *s, const cb__job *job, int variant, int64_t *blocks,
+                              cb_error *err)
+{
+    cb__bound some;
+    double ns = 0;
+    int64_t threads = s->info.threads;
+    cb_status status = bind(s, job, variant, 64 * threads, &some, err);
+    if (status == CB_OK)
+        status = fill_inputs(s, &some, err);
+    for (int i = 0; i < 3 && status == CB_OK; i++)
+        status = cb__sweep_time(s, &some.launch, &ns, err);
+    if (status != CB_OK)
+        return status;
+    double block_ns = fmax(ns - s->empty_ns, 64) / 64; /* of one thread */
+    int64_t room =
+        (int64_t)(s->set_bytes * 64 * (uint64_t)threads / (3 * some.c.cost.bytes_written));
+    int64_t most = room / threads;
+    *blocks = threads * cb__sweep_repeats(READING_NS / 4, block_ns, most < 1 ? 1 : most);
+    return CB_OK;
+}
+
+static cb_status measure(cb__sweeping *s, const cb__job *job, int variant, cb__reading *out,
+                         cb_error *err)
+{
+    cb__bound few, many;
+    cb__pair pair;
+    int64_t blocks = 0;
+    cb_status status = count_blocks(s, job, variant, &blocks, err);
+    if (status == CB_OK)
+        status = bind(s, job, variant, blocks, &few, err);
+    if (status == CB_OK)
+        status = bind(s, job, variant, 3 * blocks, &many, err);
+    if (status == CB_OK)
+        status = cb__sweep_pair(s, &few.launch, &many.launch, PAIRS, &pair, err);
+    if (status != CB_OK)
+        return status;
+    out->value = cb__pair_rate(&pair, few.c.cost.flops);
+    out->folded = cb__pair_folded(s, &pair);
+    out->clock_hz = pair.clock_hz;
+    out->variant = variant;
+    return CB_OK;
+}
+
+cb_status cb__sweep_compute(cb__sweeping *s, const cb__job *job, cb__reading *out, cb_error *err)
+{
+    cb_status status = CB_OK;
+    s->random = false;
+    for (int i = 0; i < job->nvariants && status == CB_OK; i++) {
+        cb__reading reading = *out;
+        status = measure(s, job, i, &reading, err);
+        if (status == CB_OK && !(reading.value <= out->value))
+            *out = reading;
+    }
+    return status;
+}

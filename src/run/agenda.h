@@ -1,0 +1,41 @@
+/* agenda.h: what a probe is going to measure, most valuable first. */
+#ifndef CB_RUN_AGENDA_H
+#define CB_RUN_AGENDA_H
+
+#include "run/probe.h"
+
+typedef struct cb__planned_job {
+    cb__job_kind kind;
+    char what[16];
+    char variants[CB__JOB_VARIANTS_MAX][96];
+    int nvariants;
+    int64_t bytes[CB__SIZES_MAX]; /* rise */
+    int n;
+    bool dropped; /* the budget had no room for it, or none any more */
+    int sweeps;   /* made of it */
+} cb__planned_job;
+
+typedef struct cb__planned_group {
+    char name[64]; /* for a person: "2 threads" */
+    int threads;
+    bool scattered, base_pages;
+    double share; /* of a sweep's time, by weight */
+    cb__planned_job jobs[CB__JOBS_MAX];
+    int njobs;
+} cb__planned_group;
+
+typedef struct cb__agenda {
+    cb__planned_group groups[CB__GROUPS_MAX];
+    int ngroups;
+    int64_t largest_bytes;
+    bool quarter; /* the range ends at a quarter of the memory, before 8x the caches */
+} cb__agenda;
+
+cb_status cb__agenda_make(const cb__probe_request *request, const cb__device_info *device,
+                          cb__agenda *plan, cb_error *err);
+/* A group that no time was left for. */
+void cb__agenda_drop(cb__agenda *plan, int group);
+/* What was dropped, and a range cut short, in words; "" nothing. */
+void cb__agenda_dropped_text(const cb__agenda *plan, char *text, size_t size);
+
+#endif
