@@ -352,7 +352,8 @@ static void one_thread_has_one_column(void **state)
     cb__report_probe_chart(&probe, model, &out);
     assert_null(strchr(cb__buf_text(&out), 'N'));
     cb__report_probe_table(&probe, model, false, false, &out);
-    assert_null(strstr(cb__buf_text(&out), "all 1"));
+    assert_non_null(strstr(cb__buf_text(&out), "latency knee               GB/s, 1      ns\n"));
+    assert_non_null(strstr(cb__buf_text(&out), "ceilings, GB/s  1 thread\n"));
     cb__buf_fini(&out);
 }
 
@@ -425,6 +426,10 @@ static void a_hundred_series_fit(void **state)
     model->nseries = probe.nseries = n;
     probe.ngroups = CB__GROUPS_MAX;
     print_all(n * SIZES);
+    cb__buf out = CB__BUF_INIT;
+    cb__report_probe_chart(&probe, model, &out);
+    assert_golden(&out, "chart_crowded.txt");
+    cb__buf_fini(&out);
 }
 
 int main(void)

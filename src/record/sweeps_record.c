@@ -107,7 +107,7 @@ static void all_series(cb__json_writer *w, const cb__probe *probe)
         cb__json_key(w, "sweeps");
         cb__json_array(w);
         for (int s = 0; s < CB__SWEEPS; s++)
-            if (s < probe->sweeps || measured(p->readings[s], p->n))
+            if (measured(p->readings[s], p->n))
                 readings(w, p->readings[s], p->n, s);
         cb__json_end(w);
         cb__json_end(w);

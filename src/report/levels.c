@@ -51,7 +51,7 @@ const cb__model_knee *cb__level_knee(const cb_model *model, int level, cb_patter
                                              : cb__random_curve(model, false);
     int n = cb__knees_of(model, curve, knees);
     for (int i = 0; i < n; i++)
-        if ((double)knees[i]->lo_bytes == capacity.lo && (double)knees[i]->hi_bytes == capacity.hi)
+        if ((double)knees[i]->lo_bytes == capacity.lo) /* knees of a curve do not overlap */
             return knees[i];
     return NULL;
 }
