@@ -209,6 +209,20 @@ static void odd_places_are_named(void **state)
     says(&err, "too long");
 }
 
+/* A terabyte that takes no room: reading all of it would never end. */
+static void a_huge_file_is_refused_before_all_of_it_is_read(void **state)
+{
+    (void)state;
+    cb_error err = CB_ERROR_INIT;
+    cb_model *model = NULL;
+    FILE *file = fopen(in_scratch("huge"), "w");
+    assert_non_null(file);
+    assert_int_equal(ftruncate(fileno(file), INT64_C(1) << 40), 0);
+    fclose(file);
+    assert_int_equal(cb__model_load(in_scratch("huge"), "fake", &model, &err), CB_UNAVAILABLE);
+    says(&err, "it is over 16 MiB long");
+}
+
 /* Replaced, not written through: what the link led to is another's. */
 static void a_link_is_replaced_by_the_model(void **state)
 {
@@ -314,6 +328,7 @@ int main(void)
         cmocka_unit_test(an_identity_that_is_no_file_name_is_refused),
         cmocka_unit_test(what_would_not_read_back_is_not_stored),
         cmocka_unit_test(odd_places_are_named),
+        cmocka_unit_test(a_huge_file_is_refused_before_all_of_it_is_read),
         cmocka_unit_test(a_link_is_replaced_by_the_model),
         cmocka_unit_test(a_folder_that_may_not_be_written_is_named),
         cmocka_unit_test(a_model_cut_while_it_is_written_changes_nothing),
