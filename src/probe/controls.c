@@ -236,7 +236,8 @@ static void port_bound(cb__judging *j)
     cb__swept best = known ? best_port_share(j) : (cb__swept){.n = 0};
     if (best.n == 0) {
         cb__control_add(j, "port bound", CB_VERDICT_LOWER_BOUND, false, CB__SKIP,
-                        "the load ports or the clock of this processor are unknown");
+                        "the load ports or the clock of this processor are unknown, or one core "
+                        "read nothing");
         return;
     }
     p->port_bound_gb_per_s = p->device.peak_bytes_per_cycle * p->clock_hz * 1e-9;

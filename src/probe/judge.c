@@ -139,6 +139,41 @@ static void ceilings_inherit(cb__judging *j, const int best[CB__PROBE_SERIES_MAX
 
 /* ---- series and knees ---- */
 
+static bool has_points(const cb__judging *j, int series)
+{
+    for (int i = 0; i < j->probe->series[series].n; i++)
+        if (j->values[series][i].n)
+            return true;
+    return false;
+}
+
+/* Whether the pages that its label names, or huge ones where there is no label, were asked for. */
+static bool is_by_request(const cb__judging *j, int series)
+{
+    const cb__probe_series *s = &j->probe->series[series];
+    bool base = s->kind == CB__LATENCY && j->page_bytes[s->group] == CB__BASE_PAGE_BYTES;
+    return j->probe->groups[s->group].base_pages == base;
+}
+
+/* A model has one curve of a name. Where huge pages were refused, two curves claim to be those of
+ * base pages: the one that asked for them stays. */
+static bool is_superseded(const cb__judging *j, int series)
+{
+    char name[48], other[48];
+    cb__series head = cb__series_of(j, series);
+    cb__series_name(&head, name);
+    for (int s = 0; s < j->probe->nseries; s++) {
+        head = cb__series_of(j, s);
+        cb__series_name(&head, other);
+        if (s == series || strcmp(name, other) != 0 || !has_points(j, s))
+            continue;
+        int better = is_by_request(j, s) - is_by_request(j, series);
+        if (better > 0 || (better == 0 && s < series))
+            return true;
+    }
+    return false;
+}
+
 static cb_status series_add(cb__judging *j, int from)
 {
     const cb__probe_series *s = &j->probe->series[from];
@@ -151,8 +186,7 @@ static cb_status series_add(cb__judging *j, int from)
         if (j->values[from][i].n)
             to.points[to.n++] =
                 (cb__point){(uint64_t)s->bytes[i], j->values[from][i].over, j->points[from][i]};
-    if (to.n)
-        m->series[m->nseries++] = to;
+    m->series[m->nseries++] = to;
     return CB_OK;
 }
 
@@ -206,12 +240,12 @@ static cb_status curves(cb__judging *j)
     if (!m->series || !m->knees)
         return CB_NO_MEMORY;
     for (int s = 0; s < p->nseries; s++) {
-        int before = m->nseries;
+        if (!has_points(j, s) || is_superseded(j, s))
+            continue;
         cb_status status = series_add(j, s);
         if (status != CB_OK)
             return status;
-        if (m->nseries > before)
-            knees_add(j, s, before);
+        knees_add(j, s, m->nseries - 1);
     }
     return CB_OK;
 }
@@ -228,7 +262,10 @@ static cb_status scalars(cb__judging *j)
         return CB_NO_MEMORY;
     for (int i = 0; i < p->nscalars; i++) {
         const cb__scalar *s = &p->scalars[i];
-        cb__swept figure = cb__over_sweeps(s->values);
+        double values[CB__SWEEPS];
+        for (int sweep = 0; sweep < CB__SWEEPS; sweep++)
+            values[sweep] = s->values[sweep] > 0 ? s->values[sweep] : (double)NAN;
+        cb__swept figure = cb__over_sweeps(values);
         int threads = p->groups[s->group].threads;
         if (figure.n == 0)
             continue;
