@@ -136,7 +136,8 @@ done <"$scratch/examples"
 # ---- all of it on one screen ----
 expect 0 "A machine of two cores" "2026-01-31T12:00:00Z by coldbench 0.2.0" "full, 3 sweeps, 2 threads" \
     "bandwidth knee (read/2)" "latency knee (random/2097152)" "2 x 32 KiB" "64 KiB to 256 KiB" "1 worker " \
-    "180 unstable" "saturation: slope over the last two octaves 6 %" -- \
+    "180 unstable" "saturation: slope over the last two octaves 6 %" \
+    "interference: (informative) 206 involuntary switches" -- \
     "$program" model show --device fake
 grep -q 'folding' "$scratch/out" && fault "a check that passed is listed as failed"
 expect 0 "full, 0 sweeps" "cut short" "of 0 checks none failed" -- \

@@ -127,7 +127,8 @@ static void failed_checks(const cb_model *m, bool color, cb__buf *out)
         cb__buf_puts(out, failed++ ? "" : "\nchecks that failed:\n");
         cb__buf_puts(out, "  ");
         cb__report_verdict(m->checks[i].verdict, color, 13, out);
-        cb__buf_printf(out, " %s: %s\n", m->checks[i].name, m->checks[i].detail);
+        cb__buf_printf(out, " %s: %s%s\n", m->checks[i].name,
+                       m->checks[i].required ? "" : "(informative) ", m->checks[i].detail);
     }
     if (!failed)
         cb__buf_printf(out, "\nof %d checks none failed\n", m->nchecks);
