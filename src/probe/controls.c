@@ -299,7 +299,8 @@ static void content(cb__judging *j)
         double share = distinct_share(&j->probe->groups[g]);
         if (share < DISTINCT_SHARE)
             worsen_group(j, g, CB_VERDICT_CONTAMINATED);
-        if (isnan(share) && (group_has(j, g, CB__BANDWIDTH) || group_has(j, g, CB__LATENCY))) {
+        /* A chain of loads is its own content. */
+        if (isnan(share) && group_has(j, g, CB__BANDWIDTH)) {
             worsen_group(j, g, CB_VERDICT_UNKNOWN);
             blind = true;
         }
