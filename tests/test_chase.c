@@ -159,6 +159,9 @@ static void check_end(const cb_kernel *kernel, char *chain, int64_t bytes, const
     for (int i = 0; i < kernel->nimpls; i++)
         for (int workers = 1; workers <= 3 && processor_has(kernel->impls[i].isa); workers++) {
             memset(end, 0x5A, sizeof end);
+            cb_launch idle = {problem, NULL, operands, 1, 2, NULL, NULL};
+            assert_int_equal(kernel->impls[i].run(&idle), 0);
+            assert_int_equal(end[1], end[0]); /* only worker 0 follows the chain */
             launch_all(&kernel->impls[i], problem, operands, workers);
             if ((double)end[1] < value || (double)end[1] > value)
                 fail_msg("%lld bytes, pattern %lld, steps %lld, start %lld: %llu, not %.0f",
