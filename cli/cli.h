@@ -19,7 +19,8 @@ typedef struct cb__verb {
     int (*run)(int argc, char **argv); /* without the verb; the exit status */
 } cb__verb;
 
-extern const cb__verb cb__verb_probe, cb__verb_run, cb__verb_kernels, cb__verb_model;
+extern const cb__verb cb__verb_probe, cb__verb_run, cb__verb_kernels, cb__verb_model,
+    cb__verb_selftest;
 
 /* Prints "coldbench: message" to stderr; the exit status of err. */
 int cb__cli_fail(const cb_error *err);

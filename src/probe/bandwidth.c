@@ -10,14 +10,16 @@
 #include "probe/sweep_internal.h"
 
 enum { OCTAVES = 64, CHUNK_WORDS = 8192, LINE_BYTES = 64 };
-#define SEARCH_NS 200e3  /* a reading while searching */
-#define READING_NS 2e6   /* a pair of readings */
-#define LONG_PASS_NS 3e6 /* from here on only what was good on smaller sets is searched again */
-#define LEFT_BEHIND 1.15
+#define SEARCH_NS 200e3 /* a reading while searching */
+#define READING_NS 2e6  /* a pair of readings */
+/* From here on only what was best on smaller sets is searched again, one pass each: sets that long
+ * are in memory, where the variants differ little. */
+#define LONG_PASS_NS 3e6
 
 /* What drives sets of one octave best. */
 typedef struct drive {
     int first, second; /* variants; second -1: none */
+    double pass_ns;    /* of the first, on the largest set of the octave */
     double edge_gain;
 } drive;
 
@@ -57,7 +59,8 @@ static cb_status time_pass(mixing *m, int variant, uint64_t bytes, double *ns, c
     cb__bound one, some;
     double once = 0;
     cb_status status = bind(m, m->job->variants[variant], bytes, 1, &one, err);
-    for (int i = 0; i < 2 && status == CB_OK; i++) /* the second finds what the first left */
+    /* The second finds what the first left; there is nothing to find of a long one. */
+    for (int i = 0; i < 2 && once < LONG_PASS_NS && status == CB_OK; i++)
         status = cb__sweep_time(m->s, &one.launch, &once, err);
     double pass = once > 2 * m->s->empty_ns ? once - m->s->empty_ns : (double)bytes / 200;
     int64_t passes = cb__sweep_repeats(SEARCH_NS, pass, CB__PASSES_MAX);
@@ -78,12 +81,18 @@ static int streams_of(const char *variant)
     return at ? atoi(at + strlen("streams=")) : 0;
 }
 
-static double edge_gain(const mixing *m, const double *ns)
+static int most_streams(const cb__job *job)
 {
     int most = 0;
+    for (int i = 0; i < job->nvariants; i++)
+        most = streams_of(job->variants[i]) > most ? streams_of(job->variants[i]) : most;
+    return most;
+}
+
+static double edge_gain(const mixing *m, const double *ns)
+{
+    int most = most_streams(m->job);
     double edge = (double)INFINITY, others = (double)INFINITY;
-    for (int i = 0; i < m->job->nvariants; i++)
-        most = streams_of(m->job->variants[i]) > most ? streams_of(m->job->variants[i]) : most;
     for (int i = 0; i < m->job->nvariants; i++) {
         double *least = streams_of(m->job->variants[i]) == most ? &edge : &others;
         *least = fmin(*least, ns[i]);
@@ -100,6 +109,18 @@ static int fastest(const double *ns, int n, int but)
     return best;
 }
 
+/* Whether a variant is among the best two, or the best of those with most in flight. */
+static bool is_worth(const mixing *m, const double *ns, int variant)
+{
+    int best = fastest(ns, m->job->nvariants, -1), edge = -1;
+    int second = fastest(ns, m->job->nvariants, best);
+    for (int i = 0; i < m->job->nvariants; i++)
+        if (streams_of(m->job->variants[i]) == most_streams(m->job) &&
+            (edge < 0 || ns[i] < ns[edge]))
+            edge = i;
+    return variant == best || variant == second || variant == edge;
+}
+
 /* Octaves are searched from the smallest on; `before` has the times of the one below, and gets
  * those of this one. */
 static cb_status search_octave(mixing *m, uint64_t bytes, double *before, drive *out, cb_error *err)
@@ -110,13 +131,14 @@ static cb_status search_octave(mixing *m, uint64_t bytes, double *before, drive 
     cb_status status = CB_OK;
     for (int i = 0; i < n && status == CB_OK; i++) {
         ns[i] = (double)INFINITY;
-        if (!narrow || before[i] <= LEFT_BEHIND * before[best])
+        if (!narrow || is_worth(m, before, i))
             status = time_pass(m, i, bytes, &ns[i], err);
     }
     if (status != CB_OK)
         return status;
     out->first = fastest(ns, n, -1);
     out->second = fastest(ns, n, out->first);
+    out->pass_ns = ns[out->first];
     out->edge_gain = edge_gain(m, ns);
     memcpy(before, ns, sizeof ns);
     return CB_OK;
@@ -172,15 +194,27 @@ static cb_status compare(mixing *m, const char *at, const char *as, uint64_t byt
     return status;
 }
 
-/* One launch of one pass: the checksum of what was read, the contents of what was written. */
-static cb_status cover(mixing *m, const char *variant, uint64_t bytes, int *covered, cb_error *err)
+/* What the last timed launch read: its checksum. */
+static cb_status cover_read(mixing *m, uint64_t bytes, int *covered, cb_error *err)
+{
+    uint32_t sum = 0, expected = 0; /* pages that nobody wrote are zeros */
+    if (m->s->sweep->pages != CB__PAGES_UNTOUCHED)
+        expected = cb__sweep_expected(m->s, bytes);
+    cb_status status =
+        m->s->target.ops->read(m->s->target.device, &sum, m->s->output, sizeof sum, err);
+    *covered = sum == expected;
+    return status;
+}
+
+/* What one more launch writes over something else. */
+static cb_status cover_written(mixing *m, const char *variant, uint64_t bytes, int *covered,
+                               cb_error *err)
 {
     cb__bound one, dirty;
     double ns;
-    const cb__backend *ops = m->s->target.ops;
     char *to = (char *)m->s->set + (m->reads ? bytes / 2 : 0);
-    cb_status status = m->writes ? new_poison(m, err) : CB_OK;
-    if (status == CB_OK && m->writes && m->reads) {
+    cb_status status = new_poison(m, err);
+    if (status == CB_OK && m->reads) {
         status = cb__sweep_bind(m->s, "twin_write", "passes=1", bytes / 2, NULL, m->s->scratch, to,
                                 &dirty, err);
         if (status == CB_OK)
@@ -190,17 +224,9 @@ static cb_status cover(mixing *m, const char *variant, uint64_t bytes, int *cove
         status = bind(m, variant, bytes, 1, &one, err);
     if (status == CB_OK)
         status = cb__sweep_time(m->s, &one.launch, &ns, err);
-    if (status != CB_OK)
-        return status;
-    if (m->writes)
-        return compare(m, to, m->reads ? m->s->set : NULL, m->reads ? bytes / 2 : bytes, covered,
-                       err);
-    uint32_t sum = 0;
-    status = ops->read(m->s->target.device, &sum, m->s->output, sizeof sum, err);
-    uint32_t expected =
-        m->s->sweep->pages == CB__PAGES_UNTOUCHED ? 0 : cb__sweep_expected(m->s, bytes);
-    *covered = sum == expected;
-    return status;
+    return status == CB_OK ? compare(m, to, m->reads ? m->s->set : NULL,
+                                     m->reads ? bytes / 2 : bytes, covered, err)
+                           : status;
 }
 
 /* ---- one size ---- */
@@ -210,7 +236,8 @@ static cb_status measure_with(mixing *m, const char *variant, uint64_t bytes, do
 {
     cb__bound few, many;
     cb__pair pair;
-    int64_t passes = cb__sweep_repeats(READING_NS / 4, pass_ns, CB__PASSES_MAX);
+    /* Odd, so that the checksum of the last launch is that of one pass. */
+    int64_t passes = cb__sweep_repeats(READING_NS / 4, pass_ns, CB__PASSES_MAX) | 1;
     cb_status status = bind(m, variant, bytes, passes, &few, err);
     if (status == CB_OK)
         status = bind(m, variant, bytes, 3 * passes, &many, err);
@@ -229,17 +256,24 @@ static cb_status measure(mixing *m, uint64_t bytes, cb__reading *out, cb_error *
 {
     const drive *d = &m->octaves[octave_of(bytes)];
     double ns[2] = {0, (double)INFINITY};
-    cb_status status = time_pass(m, d->first, bytes, &ns[0], err);
-    if (status == CB_OK && d->second >= 0)
-        status = time_pass(m, d->second, bytes, &ns[1], err);
+    cb_status status = CB_OK;
+    if (d->pass_ns > LONG_PASS_NS) {
+        ns[0] = d->pass_ns;
+    } else {
+        status = time_pass(m, d->first, bytes, &ns[0], err);
+        if (status == CB_OK && d->second >= 0)
+            status = time_pass(m, d->second, bytes, &ns[1], err);
+    }
     if (status != CB_OK)
         return status;
     int best = ns[0] <= ns[1] ? 0 : 1;
     out->variant = best ? d->second : d->first;
     out->edge_gain = d->edge_gain;
     status = measure_with(m, m->job->variants[out->variant], bytes, ns[best], out, err);
-    return status == CB_OK ? cover(m, m->job->variants[out->variant], bytes, &out->covered, err)
-                           : status;
+    if (status != CB_OK)
+        return status;
+    return m->writes ? cover_written(m, m->job->variants[out->variant], bytes, &out->covered, err)
+                     : cover_read(m, bytes, &out->covered, err);
 }
 
 static mixing mixing_of(cb__sweeping *s, const cb__job *job)

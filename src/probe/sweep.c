@@ -18,7 +18,8 @@ enum {
     SMALL_BYTES = 131072,
     READINGS_MAX = 5,
     SAMPLED_WORDS = 4096,
-    FLOOR_READINGS = 101
+    FLOOR_READINGS = 101,
+    EMPTY_READINGS = 21
 };
 #define WORTH_NS 60e6 /* of all readings of one size together, where it can be helped */
 
@@ -275,7 +276,7 @@ static cb_status run_job(cb__sweeping *s, const cb__job *job, cb__job_answer *a,
         [CB__JOB_CONTENT] = cb__sweep_content,
     };
     static const cb__launch nothing;
-    cb_status status = cb__sweep_time_median(s, &nothing, READINGS_MAX, &s->empty_ns, err);
+    cb_status status = cb__sweep_time_median(s, &nothing, EMPTY_READINGS, &s->empty_ns, err);
     if (status == CB_OK)
         status = kinds[job->kind](s, job, a->readings, err);
     a->done = status == CB_OK;

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "probe/probe.h"
 #include "run/run.h"
+#include "run/selftest.h"
 
 typedef struct cb__record {
     const char *kind; /* "run", "probe" */
@@ -24,5 +25,8 @@ void cb__record_run_csv(const cb__run_case *cases, int n, cb__buf *out);
 void cb__record_sweeps(const cb__record *record, const cb__probe *probe, const cb_model *model,
                        cb__buf *out);
 void cb__record_sweeps_csv(const cb__probe *probe, const cb_model *model, cb__buf *out);
+
+void cb__record_selftest(const cb__record *record, const cb__selftest *selftest, cb__buf *out);
+void cb__record_selftest_csv(const cb__selftest *selftest, cb__buf *out);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "probe/probe.h"
 #include "run/run.h"
+#include "run/selftest.h"
 
 /* One row a result; under it what a reader must know of rows that are not `ok`, and of warm ones.
  * verbose: every check of every row. */
@@ -17,6 +18,8 @@ void cb__report_probe_chart(const cb__probe *probe, const cb_model *model, cb__b
  * every thread count, knee and point too. */
 void cb__report_probe_table(const cb__probe *probe, const cb_model *model, bool color, bool verbose,
                             cb__buf *out);
+/* The clock, and a line a fault; verbose: what its check said. */
+void cb__report_selftest(const cb__selftest *selftest, bool verbose, cb__buf *out);
 /* "16 KiB", "2.5 MiB" */
 void cb__bytes_text(double bytes, char text[24]);
 /* "3.21 us" */

@@ -83,14 +83,14 @@ static void implementation(const char *kernel, const cb_impl *impl, int nontempo
     }
 }
 
-/* nontemporal: stores of that kind, -1: there is no such choice. The portable code counts only
- * where there is nothing else. */
-static void variants(const planning *p, const char *kernel, int nontemporal, cb__planned_job *job)
+/* The portable code counts only where there is nothing else. */
+void cb__agenda_variants(const cb__probe_request *request, const char *kernel, int nontemporal,
+                         cb__planned_job *job)
 {
-    const cb_kernel *k = cb__suite_find(p->request->suite, kernel, NULL);
+    const cb_kernel *k = cb__suite_find(request->suite, kernel, NULL);
     for (int portable = 0; k && portable < 2 && job->nvariants == 0; portable++)
         for (int i = 0; i < k->nimpls; i++)
-            if (!(k->impls[i].isa & ~p->request->isa) &&
+            if (!(k->impls[i].isa & ~request->isa) &&
                 (k->impls[i].isa == CB_ISA_PORTABLE) == portable)
                 implementation(kernel, &k->impls[i], nontemporal, job);
 }
@@ -111,9 +111,9 @@ static void add(const planning *p, cb__planned_group *g, cb__job_kind kind, cons
     snprintf(job->what, sizeof job->what, "%s", what);
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
         if (kind != CB__JOB_CONTENT && strcmp(kernels[i].what, what) == 0)
-            variants(p, kernels[i].kernel, kernels[i].nontemporal, job);
+            cb__agenda_variants(p->request, kernels[i].kernel, kernels[i].nontemporal, job);
     if (kind == CB__JOB_CONTENT) {
-        variants(p, "twin_read", -1, job);
+        cb__agenda_variants(p->request, "twin_read", -1, job);
         job->nvariants = job->nvariants ? 1 : 0;
         job->bytes[job->n++] = p->plan->largest_bytes;
     } else if (kind == CB__JOB_BANDWIDTH) {
@@ -134,14 +134,16 @@ static void add_all(const planning *p, cb__planned_group *g, cb__job_kind kind, 
         add(p, g, kind, word);
 }
 
-static cb__planned_group *group(planning *p, int threads, bool scattered, bool base_pages,
-                                double share)
+cb__planned_group *cb__agenda_group(cb__agenda *plan, int threads, bool scattered,
+                                    cb__page_kind pages, double share)
 {
-    cb__planned_group *g = &p->plan->groups[p->plan->ngroups++];
+    if (plan->ngroups == CB__GROUPS_MAX)
+        return NULL;
+    cb__planned_group *g = &plan->groups[plan->ngroups++];
     *g = (cb__planned_group){
-        .threads = threads, .scattered = scattered, .base_pages = base_pages, .share = share};
+        .threads = threads, .scattered = scattered, .pages = pages, .share = share};
     snprintf(g->name, sizeof g->name, "%d thread%s%s%s", threads, threads > 1 ? "s" : "",
-             scattered ? ", scattered" : "", base_pages ? ", base pages" : "");
+             scattered ? ", scattered" : "", pages == CB__PAGES_BASE ? ", base pages" : "");
     return g;
 }
 
@@ -155,7 +157,7 @@ static void add_scalars(const planning *p, cb__planned_group *g)
 
 static void all_threads(planning *p, int threads)
 {
-    cb__planned_group *g = group(p, threads, false, false, 4);
+    cb__planned_group *g = cb__agenda_group(p->plan, threads, false, CB__PAGES_HUGE, 5);
     add(p, g, CB__JOB_BANDWIDTH, "read");
     if (p->request->read_only)
         return;
@@ -167,7 +169,7 @@ static void all_threads(planning *p, int threads)
 
 static void one_thread(planning *p, bool only)
 {
-    cb__planned_group *g = group(p, 1, false, false, 5);
+    cb__planned_group *g = cb__agenda_group(p->plan, 1, false, CB__PAGES_HUGE, 5);
     add(p, g, CB__JOB_BANDWIDTH, "read");
     if (p->request->read_only)
         return;
@@ -183,7 +185,7 @@ static void one_thread(planning *p, bool only)
 
 static void base_pages(planning *p)
 {
-    cb__planned_group *g = group(p, 1, false, true, 2);
+    cb__planned_group *g = cb__agenda_group(p->plan, 1, false, CB__PAGES_BASE, 2);
     add(p, g, CB__JOB_LATENCY, "random");
     if (!p->request->quick)
         add(p, g, CB__JOB_LATENCY, "local");
@@ -198,9 +200,9 @@ static void in_between(planning *p, int threads)
     for (int i = 0; i < n; i++) {
         int t = counts[i % 2 ? i / 2 : n - 1 - i / 2];
         for (int scattered = 0; scattered <= (p->device->placements_differ ? 1 : 0); scattered++) {
-            if (p->plan->ngroups == CB__GROUPS_MAX)
+            cb__planned_group *g = cb__agenda_group(p->plan, t, scattered, CB__PAGES_HUGE, 1);
+            if (!g)
                 return;
-            cb__planned_group *g = group(p, t, scattered, false, 2);
             add(p, g, CB__JOB_BANDWIDTH, "read");
             add_all(p, g, CB__JOB_FLOOR, "solo batched");
             if (!p->request->quick)

@@ -16,9 +16,11 @@ typedef struct cb__planned_job {
 } cb__planned_job;
 
 typedef struct cb__planned_group {
-    char name[64]; /* for a person: "2 threads" */
-    int threads;
-    bool scattered, base_pages;
+    char name[64];       /* for a person: "2 threads" */
+    int threads;         /* of which the figures are said to be */
+    int started_threads; /* 0: so many; else a fault to seed */
+    bool scattered;
+    cb__page_kind pages;
     double share; /* of a sweep's time, by weight */
     cb__planned_job jobs[CB__JOBS_MAX];
     int njobs;
@@ -33,6 +35,18 @@ typedef struct cb__agenda {
 
 cb_status cb__agenda_make(const cb__probe_request *request, const cb__device_info *device,
                           cb__agenda *plan, cb_error *err);
+/* One more group, without jobs; NULL: there is no room. */
+cb__planned_group *cb__agenda_group(cb__agenda *plan, int threads, bool scattered,
+                                    cb__page_kind pages, double share);
+/* Every variant of `kernel` that the probe tries, into the job. nontemporal: stores of that kind,
+ * -1: there is no such choice. */
+void cb__agenda_variants(const cb__probe_request *request, const char *kernel, int nontemporal,
+                         cb__planned_job *job);
+/* Three sweeps over an agenda, as raw readings; out->device is the caller's to fill. */
+cb_status cb__probe_follow(const cb__probe_request *request, cb__agenda *plan, cb__probe *out,
+                           cb_error *err);
+cb_status cb__probe_describe(const cb__probe_request *request, cb__device_info *info,
+                             cb_error *err);
 /* A group that no time was left for. */
 void cb__agenda_drop(cb__agenda *plan, int group);
 /* What was dropped, and a range cut short, in words; "" nothing. */

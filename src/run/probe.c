@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -25,26 +26,15 @@ static double elapsed_s(const probing *p)
     return (double)(cb__clock_ns() - p->start_ns) * 1e-9;
 }
 
-static cb__work work_of(const probing *p, const char *op, int threads)
+static cb__work work_of(const cb__probe_request *request, const char *op, int threads)
 {
     return (cb__work){.op = op,
-                      .device = p->request->device,
+                      .device = request->device,
                       .threads = threads,
                       .ring_fd = -1,
                       .reference_fd = -1,
                       .exchange_fd = -1,
-                      .seed = p->request->seed};
-}
-
-static cb_status describe(probing *p, cb_error *err)
-{
-    cb__work work = work_of(p, "describe", p->request->threads);
-    cb__json *answer = NULL;
-    cb_status status = cb__ask(&p->request->asker, &work, "describe", &answer, err);
-    if (status == CB_OK)
-        status = cb__describe_answer_read(answer, &p->out->device, err);
-    cb__json_free(answer);
-    return status;
+                      .seed = request->seed};
 }
 
 /* Fisher and Yates by the counter-based generator. */
@@ -172,9 +162,10 @@ static cb_status one_group(probing *p, int group, int sweep, double limit_s, cb_
     int which[CB__JOBS_MAX];
     if (!jobs || !orders || !a)
         return cb_error_set(err, CB_NO_MEMORY, "probe: no memory for a sweep");
-    cb__work work = work_of(p, "sweep", g->threads);
+    cb__work work =
+        work_of(p->request, "sweep", g->started_threads ? g->started_threads : g->threads);
     work.placement = g->scattered ? CB__SCATTERED : CB__COMPACT;
-    work.pages = g->base_pages ? CB__PAGES_BASE : CB__PAGES_HUGE;
+    work.pages = g->pages;
     work.seed = cb_random(p->request->seed, 0x7377u, (uint64_t)sweep, (uint64_t)group) >> 1;
     work.limit_ns = limit_s > 0 ? (uint64_t)(limit_s * 1e9) : 1;
     work.njobs = ask_for(p, g, sweep, jobs, orders, which);
@@ -230,54 +221,69 @@ static cb_status one_sweep(probing *p, int sweep, cb_error *err)
     return status;
 }
 
-static void provenance(const probing *p, cb_model *model)
+static void provenance(const cb__probe_request *request, const cb__probe *out, cb_model *model)
 {
     time_t now = time(NULL);
     struct tm utc;
-    snprintf(model->identity, sizeof model->identity, "%s", p->out->device.identity);
-    snprintf(model->device, sizeof model->device, "%.31s", p->request->device);
-    snprintf(model->name, sizeof model->name, "%s", p->out->device.name);
+    snprintf(model->identity, sizeof model->identity, "%s", out->device.identity);
+    snprintf(model->device, sizeof model->device, "%.31s", request->device);
+    snprintf(model->name, sizeof model->name, "%s", out->device.name);
     snprintf(model->version, sizeof model->version, "%s", CB_VERSION);
     snprintf(model->source_id, sizeof model->source_id, "%s", CB_SOURCE_ID);
     if (gmtime_r(&now, &utc))
         strftime(model->written, sizeof model->written, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    model->seed = p->request->seed;
+    model->seed = request->seed;
 }
 
-cb_status cb__probe_measure(const cb__probe_request *request, cb__probe *out, cb_model *model,
-                            cb_error *err)
+cb_status cb__probe_follow(const cb__probe_request *request, cb__agenda *plan, cb__probe *out,
+                           cb_error *err)
 {
-    probing p = {.request = request, .out = out, .start_ns = cb__clock_ns()};
-    cb__arena arena = CB__ARENA_INIT;
-    memset(out, 0, sizeof *out);
+    probing p = {.request = request, .out = out, .plan = plan, .start_ns = cb__clock_ns()};
     out->quick = request->quick;
-    p.plan = cb__arena_alloc(&arena, sizeof *p.plan);
-    cb_status status = p.plan ? describe(&p, err)
-                              : cb_error_set(err, CB_NO_MEMORY, "probe: no memory for its plan");
-    if (status == CB_OK)
-        status = cb__agenda_make(request, &out->device, p.plan, err);
-    if (status != CB_OK)
-        goto out;
-    out->ngroups = p.plan->ngroups;
+    out->ngroups = plan->ngroups;
     for (int g = 0; g < out->ngroups; g++)
-        out->groups[g] = (cb__group){.threads = p.plan->groups[g].threads,
-                                     .scattered = p.plan->groups[g].scattered,
-                                     .base_pages = p.plan->groups[g].base_pages};
+        out->groups[g] = (cb__group){.threads = plan->groups[g].threads,
+                                     .scattered = plan->groups[g].scattered,
+                                     .base_pages = plan->groups[g].pages == CB__PAGES_BASE};
+    cb_status status = CB_OK;
     for (int sweep = 0; sweep < CB__SWEEPS && status == CB_OK; sweep++) {
         status = one_sweep(&p, sweep, err);
         out->sweeps += status == CB_OK;
     }
     out->complete = status == CB_OK;
-    cb__agenda_dropped_text(p.plan, out->dropped, sizeof out->dropped);
+    cb__agenda_dropped_text(plan, out->dropped, sizeof out->dropped);
+    out->wall_s = elapsed_s(&p);
+    return status;
+}
+
+cb_status cb__probe_describe(const cb__probe_request *request, cb__device_info *info, cb_error *err)
+{
+    cb__work work = work_of(request, "describe", request->threads);
+    cb__json *answer = NULL;
+    cb_status status = cb__ask(&request->asker, &work, "describe", &answer, err);
+    if (status == CB_OK)
+        status = cb__describe_answer_read(answer, info, err);
+    cb__json_free(answer);
+    return status;
+}
+
+cb_status cb__probe_measure(const cb__probe_request *request, cb__probe *out, cb_model *model,
+                            cb_error *err)
+{
+    cb__agenda *plan = calloc(1, sizeof *plan);
+    memset(out, 0, sizeof *out);
+    cb_status status = plan ? cb__probe_describe(request, &out->device, err)
+                            : cb_error_set(err, CB_NO_MEMORY, "probe: no memory for its plan");
+    if (status == CB_OK)
+        status = cb__agenda_make(request, &out->device, plan, err);
+    if (status == CB_OK)
+        status = cb__probe_follow(request, plan, out, err);
     if (status == CB_OK || status == CB_INTERRUPTED) {
         cb_error judging = CB_ERROR_INIT;
-        provenance(&p, model);
-        cb_status judged = cb__probe_judge(out, model, &judging);
-        if (judged != CB_OK && status == CB_OK)
-            status = cb_error_set(err, judged, "%s", judging.message);
+        provenance(request, out, model);
+        if (cb__probe_judge(out, model, &judging) != CB_OK && status == CB_OK)
+            status = cb_error_set(err, judging.status, "%s", judging.message);
     }
-    out->wall_s = elapsed_s(&p);
-out:
-    cb__arena_fini(&arena);
+    free(plan);
     return status;
 }

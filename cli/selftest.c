@@ -1,0 +1,131 @@
+#include <stdlib.h>
+
+#include "cli.h"
+#include "report/report.h"
+#include "run/selftest.h"
+
+typedef struct selftest_options {
+    cb__common_options common;
+    int64_t runs;
+} selftest_options;
+
+static const cb__option options[] = {
+    {.name = "runs",
+     .kind = CB__OPT_INT,
+     .offset = offsetof(selftest_options, runs),
+     .arg = "N",
+     .preset = "1",
+     .min = 1,
+     .max = CB__FAULT_RUNS_MAX,
+     .help = "how many times each fault is seeded"},
+    CB__COMMON_OPTIONS,
+};
+
+typedef struct selftesting {
+    selftest_options o;
+    cb__progress progress;
+} selftesting;
+
+static void show_phase(void *arg, const char *what, int run)
+{
+    selftesting *s = arg;
+    char text[128];
+    snprintf(text, sizeof text, "selftest: %.64s, %d of %d", what, run + 1, (int)s->o.runs);
+    cb__progress_show(&s->progress, text);
+}
+
+static cb_status write_outputs(cb__outputs *outputs, const selftesting *s, cb__record *record,
+                               const cb__selftest *found, cb_error *err)
+{
+    cb__buf json = CB__BUF_INIT, csv = CB__BUF_INIT, table = CB__BUF_INIT;
+    record->complete = found->complete;
+    record->wall_s = found->wall_s;
+    record->measure_s = found->measure_s;
+    record->device = &found->device;
+    cb__record_selftest(record, found, &json);
+    cb__record_selftest_csv(found, &csv);
+    cb__report_selftest(found, s->o.common.verbose, &table);
+    cb_status status = cb__outputs_write(outputs, &json, &csv, &table, err);
+    cb__buf_fini(&json);
+    cb__buf_fini(&csv);
+    cb__buf_fini(&table);
+    return status;
+}
+
+static int selftest_all(selftesting *s)
+{
+    cb_error err = CB_ERROR_INIT, write_err = CB_ERROR_INIT;
+    cb__suite suite = {0};
+    cb__outputs outputs = {0};
+    cb__record record = {.kind = "selftest",
+                         .seed = cb__cli_seed(s->o.common.seed),
+                         .device_name = s->o.common.device};
+    cb__selftest *found = calloc(1, sizeof *found);
+    int code;
+    cb__record_now(record.started);
+    cb_status status = found ? cb__suite_open(NULL, 0, false, &suite, &err)
+                             : cb_error_set(&err, CB_NO_MEMORY, "no memory for a selftest");
+    if (status == CB_OK)
+        status = cb__outputs_open(&s->o.common, &outputs, &err);
+    if (status == CB_OK) {
+        cb__probe_request request = {.suite = &suite,
+                                     .isa = cb__cli_isa(),
+                                     .device = s->o.common.device,
+                                     .threads = (int)s->o.common.threads,
+                                     .seed = record.seed,
+                                     .asker = {.stop = &cb__stop, .silence_s = 10},
+                                     .phase = show_phase,
+                                     .arg = s};
+        cb__progress_start(&s->progress, &s->o.common);
+        status = cb__selftest_run(&request, (int)s->o.runs, found, &err);
+        cb__progress_end(&s->progress);
+        code = status != CB_OK ? cb__cli_fail(&err) : cb__selftest_passed(found) ? 0 : 1;
+        bool some = status == CB_OK || status == CB_INTERRUPTED;
+        if (some && write_outputs(&outputs, s, &record, found, &write_err) != CB_OK)
+            code = cb__cli_fail(&write_err);
+    } else {
+        code = cb__cli_fail(&err);
+    }
+    cb__outputs_close(&outputs);
+    cb__suite_close(&suite);
+    free(found);
+    return code;
+}
+
+static int selftest(int argc, char **argv)
+{
+    selftesting s = {.o = {.common = {.seed = -1}}};
+    const char **positionals = calloc((size_t)argc + 1, sizeof *positionals);
+    int n = 0, status = 5;
+    bool done = true;
+    if (positionals)
+        cb__cli_parse(&cb__verb_selftest, &s.o, argc, argv, positionals, &n, &done, &status);
+    if (!done && n > 0) {
+        cb_error err = CB_ERROR_INIT;
+        cb_error_set(&err, CB_USAGE, "selftest takes no argument, '%s' was given", positionals[0]);
+        status = cb__cli_fail(&err);
+    } else if (!done) {
+        status = selftest_all(&s);
+    }
+    free(positionals);
+    return status;
+}
+
+const cb__verb cb__verb_selftest = {
+    .name = "selftest",
+    .summary = "does the judge itself work here: the timer, and seeded faults",
+    .usage = "[options]",
+    .details =
+        "Reads the clock for resolution, cost and steps back. Then seeds faults into real "
+        "sweeps of the\n"
+        "first cache (a folded loop, an under-driven one, a shrunk buffer, pages that nobody "
+        "wrote, a\n"
+        "misaligned base, too few workers) and says which of the probe's controls caught "
+        "each; a clean\n"
+        "twin must not be accused.\n\n"
+        "example:\n"
+        "  coldbench selftest\n",
+    .options = options,
+    .noptions = sizeof options / sizeof *options,
+    .run = selftest,
+};
