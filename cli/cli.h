@@ -102,6 +102,12 @@ extern const char *const cb__color_words[];
  * positionals: room for argc. */
 void cb__cli_parse(const cb__verb *verb, void *options, int argc, char **argv,
                    const char **positionals, int *npositionals, bool *done, int *exit_status);
+/* The stored model of this device; where there is none and no threads were asked for, what the verb
+ * needs of it is measured (at most 5 s), said and stored. NULL: none; nothing here is an error but
+ * CB_INTERRUPTED. The caller frees. */
+cb_status cb__cli_model(const cb__common_options *options, const cb__suite *suite, uint64_t seed,
+                        const cb__device_info *device, cb_model **out, cb_error *err);
+
 cb_status cb__outputs_open(const cb__common_options *options, cb__outputs *out, cb_error *err);
 /* Writes and closes; CB_IO names the file and the system's words (a full disk, say). */
 cb_status cb__outputs_write(cb__outputs *out, const cb__buf *json, const cb__buf *csv,

@@ -144,26 +144,23 @@ static int probe_all(probing *p)
     cb_model *model = cb__model_new();
     int code;
     cb__record_now(record.started);
-    cb_status status = probe && model
-                           ? cb__suite_open(NULL, 0, false, &suite, &err)
-                           : cb_error_set(&err, CB_NO_MEMORY, "no memory for a model");
+    cb_status status = probe && model ? cb__suite_open(NULL, 0, false, &suite, &err)
+                                      : cb_error_set(&err, CB_NO_MEMORY, "no memory for a model");
     if (status == CB_OK)
         status = cb__outputs_open(&p->o.common, &outputs, &err);
     if (status == CB_OK) {
         double preset = p->o.quick ? CB__PROBE_QUICK_BUDGET_S : CB__PROBE_BUDGET_S;
-        cb__probe_request request = {.suite = &suite,
-                                     .isa = cb__cli_isa(),
-                                     .device = p->o.common.device,
-                                     .threads = (int)p->o.common.threads,
-                                     .quick = p->o.quick,
-                                     .budget_s = p->o.budget > 0 ? p->o.budget : preset,
-                                     .seed = record.seed,
-                                     .asker = {.stop = &cb__stop,
-                                               .silence_s = 10,
-                                               .progress = show_progress,
-                                               .arg = p},
-                                     .phase = show_phase,
-                                     .arg = p};
+        cb__probe_request request = {
+            .suite = &suite,
+            .isa = cb__cli_isa(),
+            .device = p->o.common.device,
+            .threads = (int)p->o.common.threads,
+            .quick = p->o.quick,
+            .budget_s = p->o.budget > 0 ? p->o.budget : preset,
+            .seed = record.seed,
+            .asker = {.stop = &cb__stop, .silence_s = 10, .progress = show_progress, .arg = p},
+            .phase = show_phase,
+            .arg = p};
         cb__progress_start(&p->progress, &p->o.common);
         status = cb__probe_measure(&request, probe, model, &err);
         cb__progress_end(&p->progress);

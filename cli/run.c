@@ -73,6 +73,7 @@ typedef struct running {
     int ncases, measured;
     cb__device_info device;
     bool described;
+    cb_model *model;
     cb__progress progress;
     char label[128];
     cb__outputs outputs;
@@ -159,6 +160,11 @@ static cb_status plan_all(running *r, cb_error *err)
 {
     cb_status status = cb__run_describe(&r->requests[0], &r->device, err);
     r->described = status == CB_OK;
+    if (status == CB_OK)
+        status = cb__cli_model(&r->o.common, &r->suite, r->seed, &r->device, &r->model, err);
+    for (int i = 0; i < r->ncases; i++)
+        r->requests[i].model = r->model;
+    r->start_ns = cb__clock_ns(); /* the model is outside the budget */
     for (int i = 0; i < r->ncases && status == CB_OK; i++)
         status = cb__run_plan(&r->requests[i], &r->device, &r->cases[i], err);
     double minimum = 0;
@@ -255,6 +261,7 @@ static int run_all(running *r)
 out:
     cb__outputs_close(&r->outputs);
     cb__suite_close(&r->suite);
+    cb_model_free(r->model);
     cb__arena_fini(&arena);
     free(r->requests);
     free(r->cases);

@@ -38,6 +38,7 @@ static void clean(world *w)
                          .k = 8,
                          .sets = 16,
                          .touched_bytes = 1 << 20,
+                         .llc_bytes = 2 << 20,
                          .needed_bytes = 8 << 20,
                          .file_bytes = 16 << 20};
     w->device = (cb__device_info){.threads = 2, .peak_bytes_per_s = 200e9};
@@ -159,15 +160,15 @@ typedef struct row {
 
 #define FAILS(change, check, verdict)                                                              \
     {                                                                                              \
-#change, change, check, CB__FAIL, CB_VERDICT_##verdict                                    \
+#change, change, check, CB__FAIL, CB_VERDICT_##verdict                                     \
     }
 #define SKIPS(change, check, verdict)                                                              \
     {                                                                                              \
-#change, change, check, CB__SKIP, CB_VERDICT_##verdict                                    \
+#change, change, check, CB__SKIP, CB_VERDICT_##verdict                                     \
     }
 #define PASSES(change)                                                                             \
     {                                                                                              \
-#change, change, "", CB__PASS, CB_VERDICT_OK                                              \
+#change, change, "", CB__PASS, CB_VERDICT_OK                                               \
     }
 
 static const row rows[] = {
@@ -287,9 +288,9 @@ static void the_first_verdict_that_applies_is_given(void **state)
     static void (*const order[])(world *) = {beyond,           above_peak, over_twin,     unsettled,
                                              under_two_floors, sums_wrong, content_unseen};
     static const cb_verdict verdicts[] = {CB_VERDICT_WRONG,        CB_VERDICT_IMPOSSIBLE,
-                                           CB_VERDICT_CONTAMINATED, CB_VERDICT_UNSTABLE,
-                                           CB_VERDICT_FLOOR_BOUND,  CB_VERDICT_LOWER_BOUND,
-                                           CB_VERDICT_UNKNOWN};
+                                          CB_VERDICT_CONTAMINATED, CB_VERDICT_UNSTABLE,
+                                          CB_VERDICT_FLOOR_BOUND,  CB_VERDICT_LOWER_BOUND,
+                                          CB_VERDICT_UNKNOWN};
     enum { N = sizeof order / sizeof *order };
     for (unsigned set = 1; set < 1u << N; set++) {
         world w;
@@ -409,6 +410,7 @@ static void a_warm_figure_says_whether_its_set_fits(void **state)
     cb__residency_text(&w.e, text, sizeof text);
     assert_string_equal(text, "");
     warm(&w);
+    w.plan.llc_bytes = UINT64_C(8) << 20;
     w.plan.needed_bytes = 4 * (UINT64_C(8) << 20);
     w.plan.touched_bytes = 1 << 20;
     cb__residency_text(&w.e, text, sizeof text);

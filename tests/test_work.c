@@ -58,6 +58,7 @@ static const cb__work work = {.op = "round",
                               .placement = CB__SCATTERED,
                               .pages = CB__PAGES_BASE,
                               .limit_ns = 1000,
+                              .beyond_bytes = 1 << 26,
                               .jobs = jobs,
                               .njobs = 2};
 
@@ -191,6 +192,7 @@ static void a_request_comes_back(void **state)
     assert_int_equal(back.placement, CB__SCATTERED);
     assert_int_equal(back.pages, CB__PAGES_BASE);
     assert_int_equal(back.limit_ns, 1000);
+    assert_int_equal(back.beyond_bytes, 1 << 26);
     assert_int_equal(back.njobs, 2);
     assert_int_equal(back.jobs[0].kind, CB__JOB_BANDWIDTH);
     assert_string_equal(back.jobs[0].what, "read");

@@ -49,6 +49,7 @@ typedef struct cb__device_info {
     bool placements_differ; /* a few threads can lie close together or apart */
     cb__device_cache caches[CB__DEVICE_CACHES_MAX]; /* of data, by level */
     int ncaches;
+    uint64_t beyond_bytes;   /* a set this large is in memory, as probed; 0: not known */
     uint64_t llc_bytes;      /* sum of the last-level caches that those threads reach; 0: unknown */
     uint64_t memory_bytes;   /* that can be taken now */
     double peak_bytes_per_s; /* physical: load ports x width x clock (CPU), memory clock x bus

@@ -102,8 +102,7 @@ static void outputs(judge *j)
         add(j, "finite", CB_VERDICT_WRONG, true, CB__FAIL, "%llu NaN or Inf, first at %llu%s",
             (unsigned long long)f->nonfinite, (unsigned long long)f->first_nonfinite, f->where);
     else
-        add(j, "finite", CB_VERDICT_WRONG, true, seen, "%s",
-            f->slots ? "no NaN, no Inf" : nothing);
+        add(j, "finite", CB_VERDICT_WRONG, true, seen, "%s", f->slots ? "no NaN, no Inf" : nothing);
 }
 
 /* ---- impossible ---- */
@@ -286,8 +285,7 @@ static void drive(judge *j)
             "the best",
             e->of_twin.lo);
     else if (reads && e->twin_sums_seen == 0)
-        add(j, "drive", CB_VERDICT_LOWER_BOUND, true, CB__SKIP,
-            "no checksum of the twin was seen");
+        add(j, "drive", CB_VERDICT_LOWER_BOUND, true, CB__SKIP, "no checksum of the twin was seen");
     else if (reads)
         add(j, "drive", CB_VERDICT_LOWER_BOUND, true, pass_if(e->twin_candidates >= 2),
             "the twin is the fastest of %d; its checksum was right %d of %d times",
@@ -314,9 +312,9 @@ cb_verdict cb__judge(const cb__evidence *e, cb__check *checks, int *nchecks)
     cb_verdict verdict = CB_VERDICT_OK;
     for (int i = 0; i < j.n; i++) {
         cb_verdict says = !checks[i].required            ? CB_VERDICT_OK
-                           : checks[i].status == CB__FAIL ? checks[i].verdict
-                           : checks[i].status == CB__SKIP ? CB_VERDICT_UNKNOWN
-                                                          : CB_VERDICT_OK;
+                          : checks[i].status == CB__FAIL ? checks[i].verdict
+                          : checks[i].status == CB__SKIP ? CB_VERDICT_UNKNOWN
+                                                         : CB_VERDICT_OK;
         if (says < verdict)
             verdict = says;
     }
@@ -328,12 +326,20 @@ void cb__residency_text(const cb__evidence *e, char *text, size_t size)
     text[0] = '\0';
     if (e->cache != CB__WARM || !e->plan->streams)
         return;
-    double set = (double)e->plan->touched_bytes, llc = (double)e->plan->needed_bytes / 4;
-    const char *what = set <= llc / 2 ? "fit: this measures the cache"
-                       : set <= llc   ? "may fit: this measures the cache, or part of it"
-                                      : "do not fit";
-    snprintf(text, size, "%.4g MB against %.4g MB of last-level cache: they %s", set / 1e6,
-             llc / 1e6, what);
+    static const char *const answers[] = {[CB_RESIDENT_NO] = "do not fit",
+                                          [CB_RESIDENT_MAYBE] =
+                                              "may fit: this measures the cache, or part of it",
+                                          [CB_RESIDENT_YES] = "fit: this measures the cache"};
+    double set = (double)e->plan->touched_bytes, llc = (double)e->plan->llc_bytes;
+    cb_resident nominal = set <= llc / 2 ? CB_RESIDENT_YES
+                          : set <= llc   ? CB_RESIDENT_MAYBE
+                                         : CB_RESIDENT_NO;
+    if (e->has_knee)
+        snprintf(text, size, "%.4g MB against a last knee of %.4g to %.4g MB, as probed: they %s",
+                 set / 1e6, e->knee.lo / 1e6, e->knee.hi / 1e6, answers[e->resident]);
+    else
+        snprintf(text, size, "%.4g MB against %.4g MB of last-level cache: they %s", set / 1e6,
+                 llc / 1e6, answers[nominal]);
     double above = e->gb_per_s.lo / e->asymptote_gb_per_s.hi;
     if (above > 1)
         snprintf(text + strlen(text), size - strlen(text), "; %.1fx the ceiling of the memory",

@@ -4,6 +4,7 @@
 #define CB_MEASURE_CHECKS_H
 
 #include "base/check.h"
+#include "coldbench/model.h"
 #include "measure/bench.h"
 #include "measure/verify.h"
 #include "stats/order.h"
@@ -41,6 +42,10 @@ typedef struct cb__evidence {
     cb__interval kernel_over_twin_2k; /* the same of the kernel on 2k sets */
     cb__interval asymptote_gb_per_s;  /* over 2k sets, one launch */
     cb__interval asymptote_2k_over_k;
+    /* what the machine model says about the touched bytes, where it knows the last knee */
+    bool has_knee;
+    cb_resident resident;
+    cb_figure knee;
     double clock_spread; /* (max - min) / median over rounds; NaN unknown */
     double steal_share;  /* of the wall time of the rounds, per CPU; NaN unknown */
     int64_t involuntary;

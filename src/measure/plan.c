@@ -105,7 +105,8 @@ static void count_sets(const cb__case *c, const cb__device_info *info, bool cold
     /* Without rotating operands and without a twin there is no set at all. */
     plan->touched_bytes = max64(moved < plan->set_bytes ? moved : plan->set_bytes, 1);
     /* An unknown last level is taken as 64 MiB; the proof of coldness is what decides. */
-    plan->needed_bytes = 4 * (info->llc_bytes ? info->llc_bytes : UINT64_C(64) << 20);
+    plan->llc_bytes = info->llc_bytes ? info->llc_bytes : UINT64_C(64) << 20;
+    plan->needed_bytes = max64(4 * plan->llc_bytes, info->beyond_bytes);
     /* A batch moves about 4 MiB: enough that the dispatch is small in it, short enough for many
      * blocks. */
     uint64_t batch = (UINT64_C(4) << 20) / plan->touched_bytes + 1;
@@ -142,7 +143,7 @@ static cb_status check_memory(const cb__case *c, const cb__device_info *info, bo
         "%s needs %.1f MiB (%s of %d sets of %.1f MiB: %.0f MiB of last-level cache must be left "
         "behind) and %.1f MiB are available%s",
         c->kernel->name, (double)plan->memory_bytes / 1048576.0, cold ? "a ring" : "room",
-        plan->sets, (double)plan->set_bytes / 1048576.0, (double)plan->needed_bytes / 4 / 1048576.0,
+        plan->sets, (double)plan->set_bytes / 1048576.0, (double)plan->llc_bytes / 1048576.0,
         (double)info->memory_bytes / 1048576.0, cold ? "; --cache warm needs one set" : "");
 }
 

@@ -6,11 +6,14 @@
 #include <string.h>
 
 enum { SMALLEST_BYTES = 4096, RANGE_OVER_CACHES = 8 };
+/* Where only the last knee is looked for. */
+enum { KNEE_OVER_CACHES = 4, KNEE_UNDER_CACHES = 64 };
 
 typedef struct planning {
     const cb__probe_request *request;
     const cb__device_info *device;
     cb__agenda *plan;
+    double smallest;
 } planning;
 
 /* ---- sizes ---- */
@@ -18,11 +21,15 @@ typedef struct planning {
 static void choose_range(planning *p)
 {
     uint64_t llc = p->device->llc_bytes ? p->device->llc_bytes : UINT64_C(64) << 20;
-    uint64_t largest = RANGE_OVER_CACHES * llc, quarter = p->device->memory_bytes / 4;
+    bool knee = p->request->read_only;
+    uint64_t largest = (knee ? KNEE_OVER_CACHES : RANGE_OVER_CACHES) * llc,
+             quarter = p->device->memory_bytes / 4;
     p->plan->quarter = quarter < largest;
     largest = p->plan->quarter ? quarter : largest;
     largest = largest / 4096 * 4096;
     p->plan->largest_bytes = largest > SMALLEST_BYTES ? (int64_t)largest : SMALLEST_BYTES;
+    uint64_t smallest = knee ? llc / KNEE_UNDER_CACHES : SMALLEST_BYTES;
+    p->smallest = smallest > SMALLEST_BYTES ? (double)smallest : SMALLEST_BYTES;
 }
 
 /* From the largest size down, so that it is there whatever the step; whole pages, below 64 KiB and
@@ -35,7 +42,7 @@ static void sizes(const planning *p, double an_octave, bool whole_pages, cb__pla
         double exact = (double)p->plan->largest_bytes * exp2(-i / an_octave);
         int64_t unit = whole_pages || exact >= 65536 ? 4096 : 1024;
         int64_t size = (int64_t)(exact / (double)unit + 0.5) * unit;
-        if (exact < SMALLEST_BYTES * 0.99)
+        if (exact < p->smallest * 0.99)
             break;
         if (size < last)
             down[n++] = last = size;
@@ -214,7 +221,7 @@ static void in_between(planning *p, int threads)
 cb_status cb__agenda_make(const cb__probe_request *request, const cb__device_info *device,
                           cb__agenda *plan, cb_error *err)
 {
-    planning p = {request, device, plan};
+    planning p = {request, device, plan, 0};
     memset(plan, 0, sizeof *plan);
     choose_range(&p);
     if (device->threads > 1)

@@ -247,6 +247,10 @@ cb_status cb__probe_follow(const cb__probe_request *request, cb__agenda *plan, c
                                      .base_pages = plan->groups[g].pages == CB__PAGES_BASE};
     cb_status status = CB_OK;
     for (int sweep = 0; sweep < CB__SWEEPS && status == CB_OK; sweep++) {
+        /* What a verb needs to begin with may not take longer than it was given. */
+        double each_s = sweep ? elapsed_s(&p) / sweep : 0;
+        if (request->read_only && elapsed_s(&p) + each_s > request->budget_s)
+            break;
         status = one_sweep(&p, sweep, err);
         out->sweeps += status == CB_OK;
     }

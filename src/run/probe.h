@@ -22,6 +22,7 @@ typedef struct cb__probe_request {
 
 #define CB__PROBE_BUDGET_S 120.0
 #define CB__PROBE_QUICK_BUDGET_S 20.0
+#define CB__PROBE_NEEDED_S 5.0 /* read_only: what a verb spends on it outside its budget */
 
 /* Fills `out` and, with provenance, `model`. CB_INTERRUPTED keeps what was measured, judged, with
  * complete false. */

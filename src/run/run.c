@@ -26,6 +26,25 @@ static void say(const cb__run_request *r, const char *what, int round)
         r->phase(r->arg, what, round);
 }
 
+/* The knee behind which these threads stream from memory; the model of another number of threads
+ * says nothing about them. */
+static cb_status last_knee(const cb__run_request *r, int threads, uint64_t bytes,
+                           cb_resident *resident, cb_figure *knee)
+{
+    if (!r->model)
+        return CB_UNDECIDED;
+    return cb_model_resident(r->model, bytes, CB_STREAM_PATTERN,
+                             threads ? threads : r->model->threads, resident, knee, NULL);
+}
+
+static uint64_t beyond_bytes(const cb__run_request *r)
+{
+    cb_resident resident;
+    cb_figure knee;
+    cb_status status = last_knee(r, r->threads, 0, &resident, &knee);
+    return status == CB_OK && knee.verdict == CB_VERDICT_OK ? (uint64_t)knee.hi : 0;
+}
+
 static cb__work common_work(const cb__run_request *r, const char *op)
 {
     return (cb__work){.op = op,
@@ -38,6 +57,7 @@ static cb__work common_work(const cb__run_request *r, const char *op)
                       .ring_fd = -1,
                       .reference_fd = -1,
                       .exchange_fd = -1,
+                      .beyond_bytes = beyond_bytes(r),
                       .seed = r->seed};
 }
 
@@ -57,9 +77,11 @@ cb_status cb__run_plan(const cb__run_request *r, const cb__device_info *info, cb
 {
     memset(out, 0, sizeof *out);
     out->device = *info;
+    out->device.beyond_bytes = beyond_bytes(r);
     cb_status status = cb__case_parse(r->suite, r->variant, r->shape, r->isa, &out->c, err);
-    return status == CB_OK ? cb__plan_make(&out->c, info, r->caches[CB__COLD], &out->plan, err)
-                           : status;
+    return status == CB_OK
+               ? cb__plan_make(&out->c, &out->device, r->caches[CB__COLD], &out->plan, err)
+               : status;
 }
 
 /* ---- before the first round ---- */
@@ -78,6 +100,8 @@ static void rows(cb__session *s)
             e->cache = (cb__cache_state)cache;
             e->submit = (cb__submit)submit;
             e->complete = true;
+            e->has_knee = last_knee(r, s->out->device.threads, s->out->plan.touched_bytes,
+                                    &e->resident, &e->knee) == CB_OK;
             s->modes[s->nmodes++] = (cb__mode){e->cache, e->submit, CB__BLOCKS_MIN};
         }
     s->out->nrows = s->nmodes;

@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "measure/checks.h"
+#include "model/model.h"
 #include "worker/worker.h"
 
 enum { CB__ROUNDS_MIN = 6, CB__ROUNDS_MAX = 40, CB__BLOCKS_MIN = 5, CB__BLOCKS_MAX = 60 };
@@ -20,6 +21,7 @@ typedef struct cb__run_request {
     bool submits[2]; /* by cb__submit */
     double budget_s; /* of this case */
     uint64_t seed;
+    const cb_model *model; /* of this device; NULL: none */
     cb__asker asker;
     void (*phase)(void *arg, const char *what, int round); /* may be NULL: progress for a person */
     void *arg;

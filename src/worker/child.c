@@ -111,6 +111,7 @@ static cb_status open_case(serving *s, cb_error *err)
     /* The parent has seen to the memory before it made the ring, which is now part of what is
      * taken. */
     s->info.memory_bytes = UINT64_MAX;
+    s->info.beyond_bytes = s->work->beyond_bytes;
     return status == CB_OK ? cb__plan_make(&s->c, &s->info, s->work->cold, &s->plan, err) : status;
 }
 

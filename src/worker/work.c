@@ -57,7 +57,8 @@ void cb__work_write(const cb__work *work, cb__buf *line)
                    {"proof_pairs", work->proof_pairs},
                    {"placement", work->placement},
                    {"pages", work->pages},
-                   {"limit_ns", (int64_t)work->limit_ns}};
+                   {"limit_ns", (int64_t)work->limit_ns},
+        {"beyond_bytes", (int64_t)work->beyond_bytes}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         cb__json_key(&w, numbers[i].key);
         cb__json_int(&w, numbers[i].value);
@@ -85,7 +86,7 @@ void cb__work_write(const cb__work *work, cb__buf *line)
 
 static cb_status read_numbers(const cb__json *json, cb__work *work, cb_error *err)
 {
-    int64_t n[12];
+    int64_t n[13];
     const struct {
         const char *key;
         int64_t min, max;
@@ -100,7 +101,8 @@ static cb_status read_numbers(const cb__json *json, cb__work *work, cb_error *er
                    {"proof_pairs", 0, 64},
                    {"placement", CB__COMPACT, CB__SCATTERED},
                    {"pages", CB__PAGES_HUGE, CB__PAGES_UNTOUCHED},
-                   {"limit_ns", 0, INT64_MAX}};
+                   {"limit_ns", 0, INT64_MAX},
+                   {"beyond_bytes", 0, BYTES_MAX}};
     cb_status status = CB_OK;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers && status == CB_OK; i++)
         status =
@@ -118,6 +120,7 @@ static cb_status read_numbers(const cb__json *json, cb__work *work, cb_error *er
     work->placement = (cb__placement)n[9];
     work->pages = (cb__page_kind)n[10];
     work->limit_ns = (uint64_t)n[11];
+    work->beyond_bytes = (uint64_t)n[12];
     return CB_OK;
 }
 

@@ -1,0 +1,78 @@
+/* The machine model that a measuring verb begins with. */
+#include <stdlib.h>
+
+#include "cli.h"
+#include "run/probe.h"
+
+typedef struct needing {
+    cb__progress progress;
+} needing;
+
+static void show(void *arg, const char *what, int sweep)
+{
+    needing *n = arg;
+    char text[128];
+    snprintf(text, sizeof text, "measuring the read curve: %.64s, %d of %d", what, sweep + 1,
+             CB__SWEEPS);
+    cb__progress_show(&n->progress, text);
+}
+
+static cb_status measure(const cb__common_options *o, const cb__suite *suite, uint64_t seed,
+                         cb_model *model, cb_error *err)
+{
+    needing n;
+    cb__probe *probe = calloc(1, sizeof *probe);
+    if (!probe)
+        return cb_error_set(err, CB_NO_MEMORY, "no memory for a model");
+    cb__probe_request request = {.suite = suite,
+                                 .isa = cb__cli_isa(),
+                                 .device = o->device,
+                                 .quick = true,
+                                 .read_only = true,
+                                 .budget_s = CB__PROBE_NEEDED_S,
+                                 .seed = seed,
+                                 .asker = {.stop = &cb__stop, .silence_s = 10},
+                                 .phase = show,
+                                 .arg = &n};
+    cb__progress_start(&n.progress, o);
+    cb_status status = cb__probe_measure(&request, probe, model, err);
+    cb__progress_end(&n.progress);
+    free(probe);
+    return status;
+}
+
+/* A device whose clock is scripted has no machine to learn about. */
+static bool is_real(const cb__common_options *o)
+{
+    const cb__backend *backend = NULL;
+    const char *script = NULL;
+    return cb__backend_find(o->device, &backend, &script, NULL) == CB_OK &&
+           !(backend->capabilities & CB__DEVICE_VIRTUAL_CLOCK);
+}
+
+cb_status cb__cli_model(const cb__common_options *o, const cb__suite *suite, uint64_t seed,
+                        const cb__device_info *device, cb_model **out, cb_error *err)
+{
+    cb_error why = CB_ERROR_INIT, trouble = CB_ERROR_INIT;
+    *out = NULL;
+    if (!is_real(o) || cb__model_load(NULL, device->identity, out, &why) == CB_OK)
+        return CB_OK;
+    if (o->threads)
+        return CB_OK;
+    if (!o->quiet)
+        fprintf(stderr,
+                "coldbench: %s\ncoldbench: measuring what is needed of it (outside the budget)\n",
+                why.message);
+    cb_model *model = cb__model_new();
+    cb_status status = model ? measure(o, suite, seed, model, &trouble) : CB_NO_MEMORY;
+    if (status == CB_OK)
+        status = cb__model_store(model, NULL, &trouble);
+    if (status != CB_OK && !o->quiet)
+        fprintf(stderr, "coldbench: going on without a model: %s\n", trouble.message);
+    /* One that could not be stored is still this run's. */
+    if (status == CB_OK || status == CB_IO || status == CB_UNAVAILABLE)
+        *out = model;
+    else
+        cb_model_free(model);
+    return status == CB_INTERRUPTED ? cb_error_set(err, CB_INTERRUPTED, "interrupted") : CB_OK;
+}
