@@ -30,7 +30,7 @@ static void show_phase(void *arg, const char *what, int run)
 {
     selftesting *s = arg;
     char text[128];
-    snprintf(text, sizeof text, "selftest: %.64s, %d of %d", what, run + 1, (int)s->o.runs);
+    snprintf(text, sizeof text, "selftest: %.64s %d of %d", what, run + 1, (int)s->o.runs);
     cb__progress_show(&s->progress, text);
 }
 

@@ -33,8 +33,9 @@ static const cb__job jobs[] = {{.kind = CB__JOB_BANDWIDTH,
                                 .variants = {"twin_read/avx2:streams=1", "twin_read/portable"},
                                 .nvariants = 2,
                                 .bytes = {4096, 1 << 30},
-                                .n = 2},
-                               {.kind = CB__JOB_FLOOR, .what = "solo"}};
+                                .n = 2,
+                                .visits = 3},
+                               {.kind = CB__JOB_FLOOR, .what = "solo", .visits = 1}};
 
 static const cb__work work = {.op = "round",
                               .device = "fake:llc=1MiB",
@@ -196,6 +197,7 @@ static void a_request_comes_back(void **state)
     assert_int_equal(back.njobs, 2);
     assert_int_equal(back.jobs[0].kind, CB__JOB_BANDWIDTH);
     assert_string_equal(back.jobs[0].what, "read");
+    assert_int_equal(back.jobs[0].visits, 3);
     assert_int_equal(back.jobs[0].nvariants, 2);
     assert_string_equal(back.jobs[0].variants[1], "twin_read/portable");
     assert_int_equal(back.jobs[0].n, 2);

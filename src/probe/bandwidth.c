@@ -8,6 +8,7 @@
 
 #include "coldbench/random.h"
 #include "probe/sweep_internal.h"
+#include "stats/order.h"
 
 enum { OCTAVES = 64, CHUNK_WORDS = 8192, LINE_BYTES = 64 };
 #define SEARCH_NS 200e3 /* a reading while searching */
@@ -242,8 +243,9 @@ static cb_status measure_with(mixing *m, const char *variant, uint64_t bytes, do
     if (status == CB_OK)
         status = bind(m, variant, bytes, 3 * passes, &many, err);
     if (status == CB_OK)
-        status = cb__sweep_pair(m->s, &few.launch, &many.launch,
-                                cb__sweep_pairs((double)passes * pass_ns), &pair, err);
+        status =
+            cb__sweep_pair(m->s, &few.launch, &many.launch,
+                           cb__sweep_pairs((double)passes * pass_ns, m->job->visits), &pair, err);
     if (status != CB_OK)
         return status;
     out->value = cb__pair_rate(&pair, (double)passes * (double)bytes);
@@ -282,9 +284,45 @@ static mixing mixing_of(cb__sweeping *s, const cb__job *job)
     return (mixing){.s = s, .job = job, .reads = !writes, .writes = writes || copies};
 }
 
+/* Medians of the visits of one size; one that missed a line is not outvoted. */
+static cb__reading joined(const cb__reading *visits, int n)
+{
+    double value[CB__VISITS_MAX], folded[CB__VISITS_MAX], clock_hz[CB__VISITS_MAX];
+    cb__reading all = visits[0];
+    for (int v = 0; v < n; v++) {
+        value[v] = visits[v].value;
+        folded[v] = visits[v].folded;
+        clock_hz[v] = visits[v].clock_hz;
+        all.covered = visits[v].covered < all.covered ? visits[v].covered : all.covered;
+    }
+    all.value = cb__median(value, (size_t)n);
+    all.folded = cb__median(folded, (size_t)n);
+    all.clock_hz = cb__median(clock_hz, (size_t)n);
+    return all;
+}
+
+/* A neighbour's burst is shorter than the time between two visits. */
+static cb_status visit_all(mixing *m, cb__reading (*visits)[CB__VISITS_MAX], cb_error *err)
+{
+    cb_status status = CB_OK;
+    int n = m->job->n, all = n * m->job->visits;
+    for (int i = 0; i < all && status == CB_OK; i++) {
+        status = measure(m, (uint64_t)m->job->bytes[i % n], &visits[i % n][i / n], err);
+        cb__sweep_say(m->s, (i + 1.0) / all);
+    }
+    return status;
+}
+
 cb_status cb__sweep_bandwidth(cb__sweeping *s, const cb__job *job, cb__reading *out, cb_error *err)
 {
     mixing m = mixing_of(s, job);
+    cb__reading(*visits)[CB__VISITS_MAX] =
+        cb__arena_array(s->arena, (size_t)job->n + 1, sizeof *visits);
+    if (!visits)
+        return cb_error_set(err, CB_NO_MEMORY, "sweep: no memory for %d sizes", job->n);
+    for (int i = 0; i < job->n; i++)
+        for (int v = 0; v < job->visits; v++)
+            visits[i][v] = out[i];
     cb_status status = cb__sweep_fill(s, err);
     if (status == CB_OK && m.writes)
         status = new_poison(&m, err);
@@ -292,10 +330,10 @@ cb_status cb__sweep_bandwidth(cb__sweeping *s, const cb__job *job, cb__reading *
         s->random = false;
     if (status == CB_OK)
         status = search(&m, err);
-    for (int i = 0; i < job->n && status == CB_OK; i++) {
-        status = measure(&m, (uint64_t)job->bytes[i], &out[i], err);
-        cb__sweep_say(s, (i + 1.0) / job->n);
-    }
+    if (status == CB_OK)
+        status = visit_all(&m, visits, err);
+    for (int i = 0; i < job->n && status == CB_OK; i++)
+        out[i] = joined(visits[i], job->visits);
     return status;
 }
 

@@ -21,7 +21,8 @@ enum {
     FLOOR_READINGS = 101,
     EMPTY_READINGS = 21
 };
-#define WORTH_NS 60e6 /* of all readings of one size together, where it can be helped */
+#define RESOLVED_NS 500 /* twenty reads of the clock */
+#define WORTH_NS 60e6   /* of all readings of one size together, where it can be helped */
 
 /* ---- launches ---- */
 
@@ -91,10 +92,10 @@ cb_status cb__sweep_pair(cb__sweeping *s, const cb__launch *few, const cb__launc
     return status;
 }
 
-int cb__sweep_pairs(double few_ns)
+int cb__sweep_pairs(double few_ns, int visits)
 {
-    double worth = WORTH_NS / (4 * few_ns);
-    return worth >= READINGS_MAX ? READINGS_MAX : worth >= 3 ? 3 : 1;
+    double worth = WORTH_NS / (4 * few_ns * visits);
+    return worth >= READINGS_MAX && visits == 1 ? READINGS_MAX : worth >= 3 ? 3 : 1;
 }
 
 int64_t cb__sweep_repeats(double ns, double unit_ns, int64_t max)
@@ -112,7 +113,9 @@ double cb__pair_rate(const cb__pair *pair, double amount)
 double cb__pair_folded(const cb__sweeping *s, const cb__pair *pair)
 {
     double once = pair->few_ns - s->empty_ns;
-    return once > 0 ? (pair->many_ns - s->empty_ns) / (3 * once) : (double)NAN;
+    /* What a launch costs must be small in it, and a tick of the clock. */
+    return once > 3 * s->empty_ns + RESOLVED_NS ? (pair->many_ns - s->empty_ns) / (3 * once)
+                                                : (double)NAN;
 }
 
 /* ---- the set ---- */

@@ -7,7 +7,7 @@
 #include "probe/probe.h"
 #include "timing/slot.h"
 
-enum { CB__JOBS_MAX = 20, CB__JOB_VARIANTS_MAX = 16 };
+enum { CB__JOBS_MAX = 20, CB__JOB_VARIANTS_MAX = 16, CB__VISITS_MAX = 5 };
 
 typedef enum cb__job_kind {
     CB__JOB_BANDWIDTH, /* "read" "write" "write_nt" "copy" "copy_nt" */
@@ -30,6 +30,8 @@ typedef struct cb__job {
      * (latency) or 128. Floors and computes have none. */
     int64_t bytes[CB__SIZES_MAX];
     int n;
+    /* Bandwidth: how many times each size is come back to within the sweep; the median counts. */
+    int visits;
 } cb__job;
 
 typedef struct cb__sweep {

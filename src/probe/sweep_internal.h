@@ -46,7 +46,7 @@ typedef struct cb__pair {
 cb_status cb__sweep_pair(cb__sweeping *s, const cb__launch *few, const cb__launch *many,
                          int readings, cb__pair *pair, cb_error *err);
 /* How many pairs of readings are worth making of work that takes this long once and thrice. */
-int cb__sweep_pairs(double few_ns);
+int cb__sweep_pairs(double few_ns, int visits);
 /* Units of work for a reading of about `ns`, when one takes unit_ns: 1 to max. */
 int64_t cb__sweep_repeats(double ns, double unit_ns, int64_t max);
 /* Value and folding from a pair: `amount` is what the few took (bytes, loads, operations). */

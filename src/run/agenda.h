@@ -42,7 +42,11 @@ cb__planned_group *cb__agenda_group(cb__agenda *plan, int threads, bool scattere
  * -1: there is no such choice. */
 void cb__agenda_variants(const cb__probe_request *request, const char *kernel, int nontemporal,
                          cb__planned_job *job);
-/* Three sweeps over an agenda, as raw readings; out->device is the caller's to fill. */
+/* Sweep `sweep` over an agenda, as raw readings; out->device is the caller's to fill. The first one
+ * begins `out`. */
+cb_status cb__probe_sweep(const cb__probe_request *request, cb__agenda *plan, int sweep,
+                          cb__probe *out, cb_error *err);
+/* All sweeps. */
 cb_status cb__probe_follow(const cb__probe_request *request, cb__agenda *plan, cb__probe *out,
                            cb_error *err);
 cb_status cb__probe_describe(const cb__probe_request *request, cb__device_info *info,

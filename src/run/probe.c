@@ -11,6 +11,8 @@
 #include "host/clock.h"
 #include "run/agenda.h"
 
+enum { VISITS = 3 };
+
 /* Of the budget; the rest is for the job that a limit finds at work and for judging. */
 #define USED_SHARE 0.88
 
@@ -142,7 +144,10 @@ static int ask_for(probing *p, cb__planned_group *g, int sweep, cb__job *jobs,
             continue;
         shuffle(orders[n], job->n, p->request->seed, (uint64_t)sweep,
                 (uint64_t)((g - p->plan->groups) * CB__JOBS_MAX + j));
-        jobs[n] = (cb__job){.kind = job->kind, .what = job->what, .n = job->n};
+        jobs[n] = (cb__job){.kind = job->kind,
+                            .what = job->what,
+                            .n = job->n,
+                            .visits = p->request->quick ? 1 : VISITS};
         for (int v = 0; v < job->nvariants; v++)
             jobs[n].variants[jobs[n].nvariants++] = job->variants[v];
         for (int i = 0; i < job->n; i++)
@@ -235,26 +240,45 @@ static void provenance(const cb__probe_request *request, const cb__probe *out, c
     model->seed = request->seed;
 }
 
-cb_status cb__probe_follow(const cb__probe_request *request, cb__agenda *plan, cb__probe *out,
-                           cb_error *err)
+static void begin(const cb__probe_request *request, const cb__agenda *plan, cb__probe *out)
 {
-    probing p = {.request = request, .out = out, .plan = plan, .start_ns = cb__clock_ns()};
     out->quick = request->quick;
     out->ngroups = plan->ngroups;
     for (int g = 0; g < out->ngroups; g++)
         out->groups[g] = (cb__group){.threads = plan->groups[g].threads,
                                      .scattered = plan->groups[g].scattered,
                                      .base_pages = plan->groups[g].pages == CB__PAGES_BASE};
+}
+
+static cb_status sweep_once(probing *p, int sweep, cb_error *err)
+{
+    if (sweep == 0)
+        begin(p->request, p->plan, p->out);
+    cb_status status = one_sweep(p, sweep, err);
+    p->out->sweeps += status == CB_OK;
+    p->out->complete = status == CB_OK;
+    return status;
+}
+
+cb_status cb__probe_sweep(const cb__probe_request *request, cb__agenda *plan, int sweep,
+                          cb__probe *out, cb_error *err)
+{
+    probing p = {.request = request, .out = out, .plan = plan, .start_ns = cb__clock_ns()};
+    return sweep_once(&p, sweep, err);
+}
+
+cb_status cb__probe_follow(const cb__probe_request *request, cb__agenda *plan, cb__probe *out,
+                           cb_error *err)
+{
+    probing p = {.request = request, .out = out, .plan = plan, .start_ns = cb__clock_ns()};
     cb_status status = CB_OK;
     for (int sweep = 0; sweep < CB__SWEEPS && status == CB_OK; sweep++) {
         /* What a verb needs to begin with may not take longer than it was given. */
         double each_s = sweep ? elapsed_s(&p) / sweep : 0;
         if (request->read_only && elapsed_s(&p) + each_s > request->budget_s)
             break;
-        status = one_sweep(&p, sweep, err);
-        out->sweeps += status == CB_OK;
+        status = sweep_once(&p, sweep, err);
     }
-    out->complete = status == CB_OK;
     cb__agenda_dropped_text(plan, out->dropped, sizeof out->dropped);
     out->wall_s = elapsed_s(&p);
     return status;

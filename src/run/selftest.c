@@ -7,8 +7,9 @@
 #include "coldbench/random.h"
 #include "run/agenda.h"
 
-/* Sets of the first cache: small, so that twenty of these take seconds. */
-static const int64_t sizes[] = {8192, 12288, 16384, 20480, 24576};
+/* Of each worker: the first cache, and some that a pass of takes longer than its launch. Small, so
+ * that twenty runs take a minute. */
+static const int64_t sizes[] = {8192, 12288, 16384, 20480, 24576, 1 << 18, 1 << 20, 1 << 22};
 enum { NSIZES = sizeof sizes / sizeof *sizes, CLOCK_READS = 200000 };
 
 #define CLOCK_NS 1000.0
@@ -36,13 +37,14 @@ enum { NJUDGED = sizeof judged / sizeof *judged };
 typedef struct testing {
     const cb__probe_request *request;
     cb__selftest *out;
-    cb__agenda *plan;
-    cb__probe *probe;
+    cb__agenda *plans[NFAULTS]; /* of the run; NULL: not seeded */
+    cb__probe *probes[NFAULTS];
+    uint64_t seeds[NFAULTS];
 } testing;
 
-static void add_group(testing *t, const struct fault *f, int threads)
+static void add_group(testing *t, cb__agenda *plan, const struct fault *f, int threads)
 {
-    cb__planned_group *g = cb__agenda_group(t->plan, threads, false,
+    cb__planned_group *g = cb__agenda_group(plan, threads, false,
                                             f->untouched ? CB__PAGES_UNTOUCHED : CB__PAGES_HUGE, 1);
     cb__planned_job *job = &g->jobs[g->njobs++];
     *job = (cb__planned_job){.kind = CB__JOB_BANDWIDTH, .what = "read"};
@@ -71,9 +73,20 @@ static const cb__check *check_named(const cb_model *model, const char *name)
     return NULL;
 }
 
+static bool is_scripted(const char *device)
+{
+    const cb__backend *backend = NULL;
+    const char *script = NULL;
+    return cb__backend_find(device, &backend, &script, NULL) == CB_OK &&
+           (backend->capabilities & CB__DEVICE_VIRTUAL_CLOCK);
+}
+
 /* Why a fault cannot be told from honest work here; NULL: it can. */
 static const char *obstacle(const testing *t, const struct fault *f)
 {
+    if (is_scripted(t->request->device) && f->expected && !f->untouched &&
+        strcmp(f->expected, "coverage") != 0)
+        return "time is scripted on this device";
     if (f->one_worker && t->out->device.threads < 2)
         return "one thread is all there is";
     if (f->expected && strcmp(f->expected, "port bound") == 0 &&
@@ -104,71 +117,100 @@ static void note(const struct fault *f, const cb_model *model, cb__fault_result 
         snprintf(r->got, sizeof r->got, "none");
 }
 
-static cb_status one_run(testing *t, const struct fault *f, int run, cb__fault_result *r,
-                         cb_error *err)
+static cb_status begin(testing *t, int fault, int run, cb_error *err)
+{
+    const struct fault *f = &faults[fault];
+    cb__probe *probe = t->probes[fault] = calloc(1, sizeof *probe);
+    cb__agenda *plan = t->plans[fault] = calloc(1, sizeof *plan);
+    if (!probe || !plan)
+        return cb_error_set(err, CB_NO_MEMORY, "selftest: no memory for a probe");
+    probe->device = t->out->device;
+    plan->largest_bytes = sizes[NSIZES - 1] * t->out->device.threads;
+    t->seeds[fault] = cb_random(t->request->seed, 0x66617573u, (uint64_t)fault, (uint64_t)run) >> 1;
+    if (t->out->device.threads > 1)
+        add_group(t, plan, f, t->out->device.threads);
+    add_group(t, plan, f, 1);
+    return CB_OK;
+}
+
+static cb_status sweep(testing *t, int fault, int number, cb_error *err)
 {
     cb__probe_request request = *t->request;
+    uint64_t start = cb__clock_ns();
+    request.quick = true;
+    request.budget_s = BUDGET_S;
+    request.seed = t->seeds[fault];
+    request.phase = NULL;
+    cb_status status = cb__probe_sweep(&request, t->plans[fault], number, t->probes[fault], err);
+    t->out->faults[fault].wall_s += (double)(cb__clock_ns() - start) * 1e-9;
+    return status;
+}
+
+static cb_status judge(testing *t, int fault, cb_error *err)
+{
     cb_model *model = cb__model_new();
     if (!model)
         return cb_error_set(err, CB_NO_MEMORY, "selftest: no memory for a model");
-    memset(t->plan, 0, sizeof *t->plan);
-    memset(t->probe, 0, sizeof *t->probe);
-    t->probe->device = t->out->device;
-    t->plan->largest_bytes = sizes[NSIZES - 1] * t->out->device.threads;
-    request.budget_s = BUDGET_S;
-    request.seed = cb_random(request.seed, 0x66617573u, (uint64_t)(f - faults), (uint64_t)run) >> 1;
-    if (t->out->device.threads > 1)
-        add_group(t, f, t->out->device.threads);
-    add_group(t, f, 1);
-    request.phase = NULL;
-    cb_status status = cb__probe_follow(&request, t->plan, t->probe, err);
+    cb_status status = cb__probe_judge(t->probes[fault], model, err);
     if (status == CB_OK)
-        status = cb__probe_judge(t->probe, model, err);
-    if (status == CB_OK)
-        note(f, model, r);
-    t->out->measure_s += t->probe->measure_s;
+        note(&faults[fault], model, &t->out->faults[fault]);
+    t->out->measure_s += t->probes[fault]->measure_s;
     cb_model_free(model);
     return status;
 }
 
-static cb_status all_runs(testing *t, const struct fault *f, int runs, cb_error *err)
+/* The first sweep of all faults, then the second, then the third: what disturbs for a moment
+ * disturbs one sweep of each, not all of one. */
+static cb_status one_run(testing *t, int run, cb_error *err)
 {
-    cb__fault_result *r = &t->out->faults[t->out->nfaults++];
-    *r = (cb__fault_result){.name = f->name, .expected = f->expected};
-    const char *why_not = obstacle(t, f);
-    if (why_not) {
-        snprintf(r->got, sizeof r->got, "not seeded");
-        snprintf(r->detail, sizeof r->detail, "%s", why_not);
-        return CB_OK;
-    }
-    uint64_t start = cb__clock_ns();
     cb_status status = CB_OK;
-    for (int run = 0; run < runs && status == CB_OK; run++) {
-        if (t->request->phase)
-            t->request->phase(t->request->arg, f->name, run);
-        status = one_run(t, f, run, r, err);
+    if (t->request->phase)
+        t->request->phase(t->request->arg, "run", run);
+    for (int i = 0; i < NFAULTS && status == CB_OK; i++)
+        if (!obstacle(t, &faults[i]))
+            status = begin(t, i, run, err);
+    for (int i = 0; i < CB__SWEEPS * NFAULTS && status == CB_OK; i++)
+        if (t->probes[i % NFAULTS])
+            status = sweep(t, i % NFAULTS, i / NFAULTS, err);
+    for (int i = 0; i < NFAULTS && status == CB_OK; i++)
+        if (t->probes[i])
+            status = judge(t, i, err);
+    for (int i = 0; i < NFAULTS; i++) {
+        free(t->probes[i]);
+        free(t->plans[i]);
+        t->probes[i] = NULL;
+        t->plans[i] = NULL;
     }
-    r->wall_s = (double)(cb__clock_ns() - start) * 1e-9;
     return status;
+}
+
+static void list_faults(const testing *t)
+{
+    for (int i = 0; i < NFAULTS; i++) {
+        cb__fault_result *r = &t->out->faults[t->out->nfaults++];
+        *r = (cb__fault_result){.name = faults[i].name, .expected = faults[i].expected};
+        const char *why_not = obstacle(t, &faults[i]);
+        snprintf(r->got, sizeof r->got, "%s", why_not ? "not seeded" : "");
+        snprintf(r->detail, sizeof r->detail, "%s", why_not ? why_not : "");
+    }
 }
 
 cb_status cb__selftest_run(const cb__probe_request *request, int runs, cb__selftest *out,
                            cb_error *err)
 {
-    testing t = {request, out, calloc(1, sizeof *t.plan), calloc(1, sizeof *t.probe)};
+    testing t = {.request = request, .out = out};
     uint64_t start = cb__clock_ns();
     memset(out, 0, sizeof *out);
     out->clock = cb__clock_test(CLOCK_READS);
     out->clock_good = out->clock.backwards == 0 && out->clock.cost_ns < CLOCK_NS &&
                       out->clock.resolution_ns < CLOCK_NS;
-    cb_status status = t.plan && t.probe ? cb__probe_describe(request, &out->device, err)
-                                         : cb_error_set(err, CB_NO_MEMORY, "selftest: no memory");
-    for (int i = 0; i < NFAULTS && status == CB_OK; i++)
-        status = all_runs(&t, &faults[i], runs, err);
+    cb_status status = cb__probe_describe(request, &out->device, err);
+    if (status == CB_OK)
+        list_faults(&t);
+    for (int run = 0; run < runs && status == CB_OK; run++)
+        status = one_run(&t, run, err);
     out->complete = status == CB_OK;
     out->wall_s = (double)(cb__clock_ns() - start) * 1e-9;
-    free(t.plan);
-    free(t.probe);
     return status;
 }
 

@@ -13,6 +13,8 @@ static void write_job(cb__json_writer *w, const cb__job *job)
     cb__json_int(w, job->kind);
     cb__json_key(w, "what");
     cb__json_string(w, job->what);
+    cb__json_key(w, "visits");
+    cb__json_int(w, job->visits);
     cb__json_key(w, "variants");
     cb__json_array(w);
     for (int i = 0; i < job->nvariants; i++)
@@ -58,7 +60,7 @@ void cb__work_write(const cb__work *work, cb__buf *line)
                    {"placement", work->placement},
                    {"pages", work->pages},
                    {"limit_ns", (int64_t)work->limit_ns},
-        {"beyond_bytes", (int64_t)work->beyond_bytes}};
+                   {"beyond_bytes", (int64_t)work->beyond_bytes}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         cb__json_key(&w, numbers[i].key);
         cb__json_int(&w, numbers[i].value);
@@ -139,9 +141,11 @@ static cb_status read_mode(const cb__json *json, cb__mode *mode, cb_error *err)
 static cb_status read_job(const cb__json *json, cb__job *job, cb_error *err)
 {
     const cb__json *variants = cb__json_get(json, "variants"), *bytes = cb__json_get(json, "bytes");
-    int64_t kind = 0;
+    int64_t kind = 0, visits = 0;
     cb_status status =
         cb__json_need_i64(json, "kind", CB__JOB_BANDWIDTH, CB__JOB_KINDS - 1, &kind, err);
+    if (status == CB_OK)
+        status = cb__json_need_i64(json, "visits", 1, CB__VISITS_MAX, &visits, err);
     if (status == CB_OK)
         status = cb__json_need_text(json, "what", &job->what, err);
     if (status != CB_OK)
@@ -149,6 +153,7 @@ static cb_status read_job(const cb__json *json, cb__job *job, cb_error *err)
     if (cb__json_size(variants) > CB__JOB_VARIANTS_MAX || cb__json_size(bytes) > CB__SIZES_MAX)
         return cb_error_set(err, CB_USAGE, "request: a job with too many variants or sizes");
     job->kind = (cb__job_kind)kind;
+    job->visits = (int)visits;
     for (size_t i = 0; i < cb__json_size(variants); i++) {
         job->variants[job->nvariants] = cb__json_text(cb__json_at(variants, i), "");
         if (!*job->variants[job->nvariants++])

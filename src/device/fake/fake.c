@@ -70,13 +70,20 @@ static bool is_twin(const cb__code *code)
     return strncmp(code->kernel->name, "twin_", 5) == 0;
 }
 
-/* How many times a launch goes over its set; the twins have a parameter for it. */
-static int64_t passes_of(const cb__code *code)
+/* How many times a launch goes over its set, or how many dependent loads it makes: kernels that do
+ * have a parameter for it. */
+static int64_t param_of(const cb__code *code, const char *name, int64_t otherwise)
 {
     for (int i = 0; i < code->kernel->nparams; i++)
-        if (strcmp(code->kernel->params[i].name, "passes") == 0)
+        if (strcmp(code->kernel->params[i].name, name) == 0)
             return code->problem.params[i];
-    return 1;
+    return otherwise;
+}
+
+/* Bytes of the set that dependent loads go around. */
+static int64_t chain(const cb__launch *launch)
+{
+    return launch->code->kernel->ndims > 0 ? launch->code->problem.shape[0] : 0;
 }
 
 static double launch_ns(cb__device *device, const cb__launch *launch, double floor_ns)
@@ -96,7 +103,10 @@ static double launch_ns(cb__device *device, const cb__launch *launch, double flo
     /* The first pass finds what was there; the others, what it left. */
     double again = set <= (uint64_t)s->cache ? s->cache_gbs : s->dram_gbs;
     double first = hit ? s->cache_gbs : s->dram_gbs;
-    double passes = (double)passes_of(launch->code);
+    double passes = (double)param_of(launch->code, "passes", 1);
+    double steps = (double)param_of(launch->code, "steps", 0);
+    if (steps > 0)
+        return floor_ns + factor * steps * (chain(launch) <= s->cache ? s->cache_ns : s->dram_ns);
     return floor_ns + factor * (double)set * (1 / first + (passes - 1) / again);
 }
 
@@ -184,6 +194,11 @@ static cb_status fake_alloc(cb__device *device, size_t bytes, cb__page_kind page
     return cb__host_memory_alloc(&device->memory, bytes, pages == CB__PAGES_BASE, out, err);
 }
 
+static cb__pages fake_pages(cb__device *device, const void *address)
+{
+    return cb__host_memory_pages(&device->memory, address);
+}
+
 static cb_status fake_map(cb__device *device, int fd, size_t bytes, void **out, cb__pages *pages,
                           cb_error *err)
 {
@@ -261,6 +276,7 @@ static void fake_info(cb__device *device, cb__device_info *out)
                              .memory_bytes = (uint64_t)s->memory,
                              .peak_bytes_per_s = s->peak_gbs * 1e9,
                              .peak_dram_bytes_per_s = s->peak_dram_gbs * 1e9};
+    out->caches[out->ncaches++] = (cb__device_cache){1, (uint64_t)s->llc, 1};
     snprintf(out->name, sizeof out->name, "scripted device");
     snprintf(out->identity, sizeof out->identity, "fake");
     snprintf(out->clock, sizeof out->clock, "scripted");
@@ -276,6 +292,7 @@ const cb__backend cb__backend_fake = {
     .identify = fake_identify,
     .info = fake_info,
     .alloc = fake_alloc,
+    .pages = fake_pages,
     .free = fake_free,
     .map = fake_map,
     .unmap = fake_free,

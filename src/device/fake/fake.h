@@ -17,6 +17,7 @@ typedef struct cb__fake_script {
     int64_t cache;  /* bytes of cache that it has; 0: as `llc` says */
     int64_t memory; /* bytes that can be taken */
     double dram_gbs, cache_gbs;
+    double dram_ns, cache_ns; /* of a dependent load */
     double peak_gbs;      /* the physical ceiling that it reports; 0: unknown */
     double peak_dram_gbs; /* the same of its memory; 0: unknown */
     double solo_ns;       /* floor of one launch and wait */

@@ -26,6 +26,8 @@ static const field fields[] = {
     INTEGER(memory, 17179869184, 1, 1e15),
     REAL(dram_gbs, 40, 1e-3, 1e6),
     REAL(cache_gbs, 200, 1e-3, 1e6),
+    REAL(dram_ns, 100, 1e-3, 1e6),
+    REAL(cache_ns, 5, 1e-3, 1e6),
     REAL(peak_gbs, 0, 0, 1e6),
     REAL(peak_dram_gbs, 0, 0, 1e6),
     REAL(solo_ns, 1000, 1, 1e9),
