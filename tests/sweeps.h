@@ -141,8 +141,9 @@ typedef cb__probe probe; /* what a change works on */
         for (int sweep = 0; sweep < (sweeps_); sweep++)                                            \
             for (int i_ = 0; i_ < s_->n; i_++) {                                                   \
                 cb__reading *r = &s_->readings[sweep][i_];                                         \
-                if (s_->bytes[i_] >= (from) && s_->bytes[i_] <= (to))                              \
+                if (s_->bytes[i_] >= (from) && s_->bytes[i_] <= (to)) {                            \
                     expression;                                                                    \
+                }                                                                                  \
             }                                                                                      \
     } while (0)
 #define READS(p, group, from, to, sweeps_, expression)                                             \
@@ -189,7 +190,7 @@ static inline void sweeps_short_range(probe *p)
 
 static inline void sweeps_one_sweep(probe *p)
 {
-    EVERY(p, 1, ALL, r->value = (double)NAN);
+    EVERY(p, 1, ALL, r->value = r->folded = r->edge_gain = (double)NAN);
     for (int i = 0; i < p->nscalars; i++)
         p->scalars[i].values[1] = p->scalars[i].values[2] = (double)NAN;
     for (int g = 0; g < p->ngroups; g++)

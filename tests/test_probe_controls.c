@@ -25,6 +25,8 @@ enum { NAMES = sizeof names / sizeof *names };
 CHANGE(none, (void)p)
 CHANGE(folded_up, READS(p, SWEEPS_ONE, K(16), K(16), ALL, r->folded = 1.5))
 CHANGE(folded_down, READS(p, SWEEPS_ONE, K(16), K(16), ALL, r->folded = 0.34))
+CHANGE(folded_whole,
+       READS(p, SWEEPS_ONE, K(16), K(16), ALL, r->value = nan_value; r->folded = 0.34))
 CHANGE(folded_near, READS(p, SWEEPS_ONE, K(16), K(16), ALL, r->folded = 1.09))
 CHANGE(folded_twice, READS(p, SWEEPS_ONE, K(16), K(16), 2, r->folded = 1.5))
 CHANGE(folded_once, READS(p, SWEEPS_ONE, K(16), K(16), 1, r->folded = 1.5))
@@ -113,6 +115,8 @@ static const row rows[] = {
      OK},
     {"folded down", folded_down, "folding", CB__FAIL, true, CONTAMINATED, "read/1", K(16),
      CONTAMINATED, 1, OK},
+    {"folded until nothing is left", folded_whole, "folding", CB__FAIL, true, CONTAMINATED,
+     "read/1", K(32), OK, SWEEPS_POINTS - 1, OK},
     {"folded within the allowance", folded_near, NULL, CB__PASS, true, OK, "read/1", K(16), OK,
      SWEEPS_POINTS, OK},
     {"folded in two sweeps", folded_twice, NULL, CB__PASS, true, OK, "read/1", K(16), UNSTABLE, 1,
@@ -143,8 +147,8 @@ static const row rows[] = {
      3 * 7 + 3 * 9, OK},
     {"under-driven but at the edge of the cache", under_driven_within, "port bound", CB__FAIL, true,
      LOWER, "write/1", K(32), LOWER, 3 * 7 + 3 * 9, OK},
-    {"under-driven in two sweeps", under_driven_twice, "port bound", CB__SKIP, true, LOWER,
-     "write/1", K(32), UNSTABLE, 3 * 7 + 3 * 9, OK},
+    {"under-driven in two sweeps", under_driven_twice, NULL, CB__PASS, true, OK, "write/1", K(32),
+     OK, SWEEPS_POINTS, OK},
     {"above the ports", over_driven, "port bound", CB__FAIL, true, LOWER, "read/1", K(4), LOWER,
      3 * 7 + 3 * 9, OK},
     {"ports unknown", no_ports, "port bound", CB__SKIP, false, LOWER, "read/1", K(4), OK,

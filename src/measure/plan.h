@@ -22,8 +22,8 @@ typedef struct cb__plan {
     int batch;    /* launches of one batch */
     uint64_t touched_bytes; /* distinct bytes of one set that a launch reads or writes */
     uint64_t llc_bytes;     /* of the last-level caches; 64 MiB where they are unknown */
-    uint64_t needed_bytes;  /* a ring must touch this many for coldness: 4x the last-level caches, and
-                               what was probed to be beyond them */
+    uint64_t needed_bytes;  /* a ring must touch this many for coldness: 4x the last-level caches,
+                               and  what was probed to be beyond them */
     uint64_t set_bytes;     /* from one set to the next */
     uint64_t static_offset; /* of the inputs in the file */
     uint64_t file_bytes;

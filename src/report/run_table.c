@@ -44,7 +44,7 @@ static void failed_checks(const cb__run_row *r, bool verbose, cb__buf *out)
         const cb__check *k = &r->checks[i];
         /* Of a wrong row, what is wrong; what could not be looked at because of it says nothing. */
         bool shown = k->required && (r->verdict == CB_VERDICT_WRONG ? k->status == CB__FAIL
-                                                                     : k->status != CB__PASS);
+                                                                    : k->status != CB__PASS);
         if (verbose || shown)
             cb__buf_printf(out, "    %-12s %s%s: %s\n", k->name, cb__check_status_name(k->status),
                            k->required ? "" : " (informative)", k->detail);

@@ -37,7 +37,7 @@ void cb__report_verdict(cb_verdict verdict, bool color, int width, cb__buf *out)
 {
     const char *code = verdict == CB_VERDICT_OK             ? "32"
                        : verdict <= CB_VERDICT_CONTAMINATED ? "31"
-                                                             : "33";
+                                                            : "33";
     if (color)
         cb__buf_printf(out, "\033[%sm%-*s\033[0m", code, width, cb_verdict_name(verdict));
     else

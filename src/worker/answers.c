@@ -187,6 +187,8 @@ cb_status cb__describe_answer_read(const cb__json *json, cb__device_info *info, 
         garbage(&own, "caches");
     for (size_t i = 0; i < n && own.status == CB_OK; i++) {
         const cb__json *v = cb__json_at(caches, i);
+        if (cb__json_size(v) != 3)
+            garbage(&own, "caches");
         info->caches[info->ncaches++] =
             (cb__device_cache){(int)int_of(cb__json_at(v, 0), "caches", 1, 16, &own),
                                (uint64_t)int_of(cb__json_at(v, 1), "caches", 1, BYTES_MAX, &own),

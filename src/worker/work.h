@@ -30,7 +30,7 @@ typedef struct cb__work {
     int ring_fd, reference_fd, exchange_fd;
     uint64_t exchange_bytes;
     uint64_t seed, elapsed_ns;
-    uint64_t beyond_bytes; /* of the device's machine model; 0: not known */
+    uint64_t beyond_bytes;            /* of the device's machine model; 0: not known */
     const char *twins[CB__TWINS_MAX]; /* pick: candidates; round: [0] cold, [1] warm */
     int ntwins;
     cb__mode modes[CB__MODES_MAX];

@@ -18,15 +18,15 @@ typedef struct cb__fake_script {
     int64_t memory; /* bytes that can be taken */
     double dram_gbs, cache_gbs;
     double dram_ns, cache_ns; /* of a dependent load */
-    double peak_gbs;      /* the physical ceiling that it reports; 0: unknown */
-    double peak_dram_gbs; /* the same of its memory; 0: unknown */
-    double solo_ns;       /* floor of one launch and wait */
-    double batched_ns;    /* floor of one launch within a batch */
-    double kernel_factor; /* kernels but the twins take this many times longer */
-    double noise;         /* each launch: times 1 + noise * u, u uniform in [-1, 1) */
-    double drift;         /* everything: slower by this fraction each second of device time */
-    double arm_drift;     /* the same for kernels but the twins alone */
-    int64_t fail_launch;  /* the kernel's launch of this number fails; 0: none does */
+    double peak_gbs;          /* the physical ceiling that it reports; 0: unknown */
+    double peak_dram_gbs;     /* the same of its memory; 0: unknown */
+    double solo_ns;           /* floor of one launch and wait */
+    double batched_ns;        /* floor of one launch within a batch */
+    double kernel_factor;     /* kernels but the twins take this many times longer */
+    double noise;             /* each launch: times 1 + noise * u, u uniform in [-1, 1) */
+    double drift;             /* everything: slower by this fraction each second of device time */
+    double arm_drift;         /* the same for kernels but the twins alone */
+    int64_t fail_launch;      /* the kernel's launch of this number fails; 0: none does */
 } cb__fake_script;
 
 /* "cache=64MiB,dram_gbs=40": the defaults where left out. CB_USAGE names the unknown key and the
