@@ -29,24 +29,32 @@ static void choose_range(planning *p)
     largest = largest / 4096 * 4096;
     p->plan->largest_bytes = largest > SMALLEST_BYTES ? (int64_t)largest : SMALLEST_BYTES;
     uint64_t smallest = knee ? llc / KNEE_UNDER_CACHES : SMALLEST_BYTES;
+    smallest = smallest < largest ? smallest : largest;
     p->smallest = smallest > SMALLEST_BYTES ? (double)smallest : SMALLEST_BYTES;
 }
 
-/* From the largest size down, so that it is there whatever the step; whole pages, below 64 KiB and
- * where no page is needed whole kilobytes. */
+/* Whole pages; below 64 KiB, where no page is needed, whole kilobytes. */
+static int64_t rounded(double bytes, bool whole_pages)
+{
+    int64_t unit = whole_pages || bytes >= 65536 ? 4096 : 1024;
+    return (int64_t)(bytes / (double)unit + 0.5) * unit;
+}
+
+/* From the largest size down, then the smallest: both ends are there whatever the step. */
 static void sizes(const planning *p, double an_octave, bool whole_pages, cb__planned_job *job)
 {
-    int64_t down[CB__SIZES_MAX], last = INT64_MAX;
+    int64_t down[CB__SIZES_MAX], smallest = rounded(p->smallest, whole_pages), last = INT64_MAX;
     int n = 0;
-    for (int i = 0; n < CB__SIZES_MAX; i++) {
+    for (int i = 0; n < CB__SIZES_MAX - 1; i++) {
         double exact = (double)p->plan->largest_bytes * exp2(-i / an_octave);
-        int64_t unit = whole_pages || exact >= 65536 ? 4096 : 1024;
-        int64_t size = (int64_t)(exact / (double)unit + 0.5) * unit;
+        int64_t size = rounded(exact, whole_pages);
         if (exact < p->smallest * 0.99)
             break;
         if (size < last)
             down[n++] = last = size;
     }
+    if (last > smallest)
+        down[n++] = smallest;
     for (int i = 0; i < n; i++)
         job->bytes[i] = down[n - 1 - i];
     job->n = n;
