@@ -129,6 +129,12 @@ static bool better(pairing a, pairing b)
     return a.pairs > b.pairs || (a.pairs == b.pairs && a.distance < b.distance);
 }
 
+/* How far a knee is from a level; one that only one sweep saw gives way to others. */
+static double off(const cb__model_knee *knee, double nominal)
+{
+    return fabs(log(middle(knee) / nominal)) + (knee->verdict == CB_VERDICT_UNKNOWN ? log(4) : 0);
+}
+
 /* The knee of each level, in order, as many as can be and then as close as can be; NULL: none.
  * best[i][j] is about the first i knees and j levels. */
 static void pair_up(const cb__model_knee *const *knees, int nknees, const cb_model *m, int workers,
@@ -139,8 +145,7 @@ static void pair_up(const cb__model_knee *const *knees, int nknees, const cb_mod
         for (int j = 1; j <= m->nlevels; j++) {
             double nominal = nominal_for(&m->levels[j - 1], workers);
             pairing both = {best[i - 1][j - 1].pairs + 1,
-                            best[i - 1][j - 1].distance + fabs(log(middle(knees[i - 1]) / nominal)),
-                            true};
+                            best[i - 1][j - 1].distance + off(knees[i - 1], nominal), true};
             pairing rest = better(best[i - 1][j], best[i][j - 1]) ? best[i - 1][j] : best[i][j - 1];
             rest.paired = false;
             best[i][j] = better(rest, both) ? rest : both;

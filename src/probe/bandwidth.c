@@ -301,13 +301,23 @@ static cb__reading joined(const cb__reading *visits, int n)
     return all;
 }
 
+/* A long reading is its own visits. */
+static int visits_of(const mixing *m, uint64_t bytes)
+{
+    double few_ns = fmax(m->octaves[octave_of(bytes)].pass_ns, READING_NS / 4);
+    double worth = CB__WORTH_NS / (4 * few_ns);
+    return worth >= m->job->visits ? m->job->visits : worth >= 2 ? (int)worth : 1;
+}
+
 /* A neighbour's burst is shorter than the time between two visits. */
 static cb_status visit_all(mixing *m, cb__reading (*visits)[CB__VISITS_MAX], cb_error *err)
 {
     cb_status status = CB_OK;
     int n = m->job->n, all = n * m->job->visits;
     for (int i = 0; i < all && status == CB_OK; i++) {
-        status = measure(m, (uint64_t)m->job->bytes[i % n], &visits[i % n][i / n], err);
+        uint64_t bytes = (uint64_t)m->job->bytes[i % n];
+        if (i / n < visits_of(m, bytes))
+            status = measure(m, bytes, &visits[i % n][i / n], err);
         cb__sweep_say(m->s, (i + 1.0) / all);
     }
     return status;
@@ -333,7 +343,7 @@ cb_status cb__sweep_bandwidth(cb__sweeping *s, const cb__job *job, cb__reading *
     if (status == CB_OK)
         status = visit_all(&m, visits, err);
     for (int i = 0; i < job->n && status == CB_OK; i++)
-        out[i] = joined(visits[i], job->visits);
+        out[i] = joined(visits[i], visits_of(&m, (uint64_t)job->bytes[i]));
     return status;
 }
 

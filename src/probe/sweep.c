@@ -22,7 +22,6 @@ enum {
     EMPTY_READINGS = 21
 };
 #define RESOLVED_NS 500 /* twenty reads of the clock */
-#define WORTH_NS 60e6   /* of all readings of one size together, where it can be helped */
 
 /* ---- launches ---- */
 
@@ -94,7 +93,7 @@ cb_status cb__sweep_pair(cb__sweeping *s, const cb__launch *few, const cb__launc
 
 int cb__sweep_pairs(double few_ns, int visits)
 {
-    double worth = WORTH_NS / (4 * few_ns * visits);
+    double worth = CB__WORTH_NS / (4 * few_ns * visits);
     return worth >= READINGS_MAX && visits == 1 ? READINGS_MAX : worth >= 3 ? 3 : 1;
 }
 

@@ -5,6 +5,7 @@
 #include "probe/sweep.h"
 
 enum { CB__PASSES_MAX = 1365 };
+#define CB__WORTH_NS 60e6 /* of all readings of one size together, where it can be helped */
 
 typedef struct cb__sweeping {
     cb__target target;

@@ -1,0 +1,546 @@
+/* Sweeps on the scripted device. With its noise at 0 every figure of every kind of job is known; a
+ * whole probe, in processes, finds what the script says. The device is slow, so that readings of
+ * some microseconds, which are all computed for real, move little. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "coldbench/worker.h"
+#include "run/agenda.h"
+
+#define SLOW "cache_gbs=4,dram_gbs=1,cache_ns=20,dram_ns=400,kernel_factor=1,solo_ns=1000"
+#define EXACT "llc=256KiB,noise=0," SLOW
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
+static cb__suite suite;
+
+/* ---- one worker's part, here ---- */
+
+typedef struct fixture {
+    cb__target target;
+    cb__arena arena;
+    cb__sweep_answer answer;
+    int said;
+    double furthest;
+} fixture;
+
+static void listen(void *arg, double done)
+{
+    fixture *f = arg;
+    assert_true(done >= 0 && done <= 1 + 1e-9);
+    f->furthest = fmax(f->furthest, done);
+    f->said++;
+}
+
+static void open_device(fixture *f, const char *script)
+{
+    cb_error err = CB_ERROR_INIT;
+    memset(f, 0, sizeof *f);
+    f->target.ops = &cb__backend_fake;
+    if (cb__backend_fake.open(script, 1, CB__COMPACT, &f->target.device, &err) != CB_OK)
+        fail_msg("%s", err.message);
+}
+
+static void close_device(fixture *f)
+{
+    cb__arena_fini(&f->arena);
+    f->target.ops->close(f->target.device);
+}
+
+static cb_status sweep_with(fixture *f, const cb__sweep *sweep, cb_error *err)
+{
+    cb__sweep s = *sweep;
+    s.suite = &suite;
+    s.seed = 7;
+    return cb__sweep_run(f->target, &s, &f->arena, &f->answer, listen, f, err);
+}
+
+static void sweep(fixture *f, const cb__job *jobs, int n)
+{
+    cb_error err = CB_ERROR_INIT;
+    if (sweep_with(f, &(cb__sweep){.jobs = jobs, .njobs = n}, &err) != CB_OK)
+        fail_msg("%s", err.message);
+}
+
+static void is_near(const char *what, double value, double expected, double within)
+{
+    if (!(fabs(value / expected - 1) <= within))
+        fail_msg("%s: %.9g, expected %.9g", what, value, expected);
+}
+
+/* Sizes in no order. */
+static const int64_t sizes[] = {131072, 1048576, 65536, 524288, 262144};
+
+static cb__job sized(cb__job_kind kind, const char *what, const char *variant)
+{
+    cb__job job = {.kind = kind, .what = what, .variants = {variant}, .nvariants = 1, .visits = 1};
+    memcpy(job.bytes, sizes, sizeof sizes);
+    job.n = COUNT(sizes);
+    return job;
+}
+
+/* A launch moves the set and up to a line more: the checksum, the line that is written. */
+static void bandwidth_is_the_script_s(void **state)
+{
+    (void)state;
+    const char *const mixes[][2] = {{"read", "twin_read/portable"},
+                                    {"write", "twin_write/portable"},
+                                    {"copy", "twin_copy/portable"}};
+    for (size_t m = 0; m < COUNT(mixes); m++)
+        for (int visits = 1; visits <= 3; visits += 2) {
+            fixture f;
+            cb__job job = sized(CB__JOB_BANDWIDTH, mixes[m][0], mixes[m][1]);
+            job.visits = visits;
+            open_device(&f, EXACT);
+            sweep(&f, &job, 1);
+            assert_true(f.answer.jobs[0].done);
+            assert_int_equal(f.answer.jobs[0].n, job.n);
+            for (int i = 0; i < job.n; i++) {
+                /* The line beside a set of just the cache is what no longer fits. */
+                const cb__reading *r = &f.answer.jobs[0].readings[i];
+                double expected = job.bytes[i] < 262144 ? 4 : 1;
+                if (job.bytes[i] != 262144)
+                    is_near(mixes[m][0], r->value, expected, 1.1e-3);
+                is_near("folding", r->folded, 1, 1e-4);
+                assert_int_equal(r->covered, 1);
+                assert_int_equal(r->variant, 0);
+                assert_true(isnan(r->edge_gain) && isnan(r->clock_hz));
+            }
+            assert_true(f.said >= job.n && f.furthest > 0.999);
+            close_device(&f);
+        }
+}
+
+static void latency_is_the_script_s(void **state)
+{
+    (void)state;
+    const char *const patterns[] = {"random", "local"};
+    for (size_t p = 0; p < COUNT(patterns); p++) {
+        fixture f;
+        cb__job job = sized(CB__JOB_LATENCY, patterns[p], "chase/portable");
+        open_device(&f, EXACT);
+        sweep(&f, &job, 1);
+        for (int i = 0; i < job.n; i++) {
+            const cb__reading *r = &f.answer.jobs[0].readings[i];
+            is_near(patterns[p], r->value, job.bytes[i] <= 262144 ? 20 : 400, 1e-5);
+            is_near("folding", r->folded, 1, 1e-4);
+            assert_int_equal(r->covered, 1);
+        }
+        /* Chains bring their own contents: nothing was filled or sampled. */
+        assert_int_equal(f.answer.sampled_words, 0);
+        close_device(&f);
+    }
+}
+
+static void floors_are_the_script_s(void **state)
+{
+    (void)state;
+    fixture f;
+    cb__job jobs[] = {{.kind = CB__JOB_FLOOR, .what = "solo", .visits = 1},
+                      {.kind = CB__JOB_FLOOR, .what = "batched", .visits = 1}};
+    open_device(&f, EXACT ",batched_ns=150");
+    sweep(&f, jobs, 2);
+    for (int j = 0; j < 2; j++) {
+        assert_int_equal(f.answer.jobs[j].n, 1);
+        assert_true(f.answer.jobs[j].done);
+    }
+    is_near("solo", f.answer.jobs[0].readings[0].value, 1000, 1e-9);
+    is_near("batched", f.answer.jobs[1].readings[0].value, 150, 1e-9);
+    close_device(&f);
+}
+
+/* Operations a byte written times the bytes a nanosecond: what one block adds to a launch. */
+static double scripted_rate(const char *variant)
+{
+    cb__case few, many;
+    cb_error err = CB_ERROR_INIT;
+    assert_int_equal(cb__case_parse(&suite, variant, "1000", 0, &few, &err), CB_OK);
+    assert_int_equal(cb__case_parse(&suite, variant, "3000", 0, &many, &err), CB_OK);
+    double bytes = (double)(many.cost.bytes_read + many.cost.bytes_written) -
+                   (double)(few.cost.bytes_read + few.cost.bytes_written);
+    return (many.cost.flops - few.cost.flops) / bytes;
+}
+
+static void arithmetic_is_of_the_operations_that_were_done(void **state)
+{
+    (void)state;
+    const char *const types[][3] = {{"f32", "peak_fma/portable", "peak_fma@type=f32/portable"},
+                                    {"f64", "peak_fma/portable", "peak_fma@type=f64/portable"},
+                                    {"int8", "peak_dot/portable", "peak_dot/portable"}};
+    for (size_t t = 0; t < COUNT(types); t++) {
+        fixture f;
+        cb__job job = {.kind = CB__JOB_COMPUTE,
+                       .what = types[t][0],
+                       .variants = {types[t][1]},
+                       .nvariants = 1,
+                       .visits = 1};
+        open_device(&f, "llc=256KiB,noise=0,cache_gbs=0.1,dram_gbs=0.1,kernel_factor=1,solo_ns=10");
+        sweep(&f, &job, 1);
+        const cb__reading *r = &f.answer.jobs[0].readings[0];
+        is_near(types[t][0], r->value, 0.1 * scripted_rate(types[t][2]), 1e-4);
+        assert_int_equal(r->variant, 0);
+        close_device(&f);
+    }
+}
+
+static void contents_are_all_read_alike(void **state)
+{
+    (void)state;
+    fixture f;
+    cb__job jobs[] = {sized(CB__JOB_BANDWIDTH, "read", "twin_read/portable"),
+                      sized(CB__JOB_CONTENT, "constant", "twin_read/portable"),
+                      sized(CB__JOB_CONTENT, "untouched", "twin_read/portable"),
+                      sized(CB__JOB_CONTENT, "random", "twin_read/portable"),
+                      sized(CB__JOB_BANDWIDTH, "read", "twin_read/portable")};
+    for (int j = 1; j <= 3; j++)
+        jobs[j].bytes[0] = 1048576, jobs[j].n = 1;
+    open_device(&f, EXACT);
+    sweep(&f, jobs, COUNT(jobs));
+    for (int j = 1; j <= 3; j++)
+        is_near(jobs[j].what, f.answer.jobs[j].readings[0].value, 1, 1e-4);
+    /* What came between left the set as it was. */
+    for (int i = 0; i < jobs[4].n; i++)
+        assert_int_equal(f.answer.jobs[4].readings[i].covered, 1);
+    assert_int_equal(f.answer.sampled_words, 4096);
+    assert_true(f.answer.distinct_words >= 4090);
+    close_device(&f);
+}
+
+static void the_best_variant_is_named_and_what_the_edge_gains(void **state)
+{
+    (void)state;
+    fixture f;
+    cb__job job = sized(CB__JOB_BANDWIDTH, "read", "twin_read/portable:streams=1");
+    job.variants[job.nvariants++] = "twin_read/portable:streams=2";
+    open_device(&f, EXACT);
+    sweep(&f, &job, 1);
+    for (int i = 0; i < job.n; i++) {
+        const cb__reading *r = &f.answer.jobs[0].readings[i];
+        assert_in_range(r->variant, 0, 1);
+        is_near("gain", r->edge_gain, 1, 1e-3);
+    }
+    close_device(&f);
+}
+
+/* ---- what is to be noticed ---- */
+
+static void a_shrunk_read_is_not_covered(void **state)
+{
+    (void)state;
+    fixture f;
+    cb__job job = sized(CB__JOB_BANDWIDTH, "read", "fault_read@fault=shrunk/portable");
+    job.visits = 3;
+    open_device(&f, EXACT);
+    sweep(&f, &job, 1);
+    for (int i = 0; i < job.n; i++)
+        assert_int_equal(f.answer.jobs[0].readings[i].covered, 0);
+    close_device(&f);
+}
+
+static void pages_that_nobody_wrote_are_one_word(void **state)
+{
+    (void)state;
+    fixture f;
+    cb_error err = CB_ERROR_INIT;
+    cb__job job = sized(CB__JOB_BANDWIDTH, "read", "twin_read/portable");
+    open_device(&f, EXACT);
+    assert_int_equal(
+        sweep_with(&f, &(cb__sweep){.jobs = &job, .njobs = 1, .pages = CB__PAGES_UNTOUCHED}, &err),
+        CB_OK);
+    assert_int_equal(f.answer.sampled_words, 4096);
+    assert_int_equal(f.answer.distinct_words, 1);
+    /* All of it was read; that it is worth nothing, the contents say. */
+    assert_int_equal(f.answer.jobs[0].readings[0].covered, 1);
+    close_device(&f);
+}
+
+static void the_first_job_runs_whatever_the_limit(void **state)
+{
+    (void)state;
+    fixture f;
+    cb_error err = CB_ERROR_INIT;
+    cb__job jobs[] = {sized(CB__JOB_LATENCY, "random", "chase/portable"),
+                      {.kind = CB__JOB_FLOOR, .what = "solo", .visits = 1},
+                      sized(CB__JOB_BANDWIDTH, "read", "twin_read/portable")};
+    open_device(&f, EXACT);
+    assert_int_equal(sweep_with(&f, &(cb__sweep){.jobs = jobs, .njobs = 3, .limit_ns = 1}, &err),
+                     CB_OK);
+    assert_int_equal(f.answer.njobs, 3);
+    assert_true(f.answer.jobs[0].done);
+    assert_false(f.answer.jobs[1].done);
+    assert_false(f.answer.jobs[2].done);
+    assert_true(isnan(f.answer.jobs[2].readings[0].value));
+    assert_int_equal(f.answer.jobs[2].readings[0].covered, -1);
+    close_device(&f);
+}
+
+static void failures_end_a_sweep(void **state)
+{
+    (void)state;
+    const struct {
+        const char *variant, *script, *words;
+        cb_status status;
+    } bad[] = {
+        {"chase/portable", EXACT ",fail_launch=3", "failed with code", CB_WRONG},
+        {"chase/portabel", EXACT, "did you mean 'portable'", CB_USAGE},
+        {"chaes", EXACT, "unknown kernel 'chaes'", CB_USAGE},
+    };
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        fixture f;
+        cb_error err = CB_ERROR_INIT;
+        cb__job job = sized(CB__JOB_LATENCY, "random", bad[i].variant);
+        open_device(&f, bad[i].script);
+        assert_int_equal(sweep_with(&f, &(cb__sweep){.jobs = &job, .njobs = 1}, &err),
+                         bad[i].status);
+        if (!strstr(err.message, bad[i].words))
+            fail_msg("%s: %s", bad[i].variant, err.message);
+        assert_false(f.answer.jobs[0].done);
+        close_device(&f);
+    }
+}
+
+/* ---- whole probes, in processes ---- */
+
+enum { KNEE = 262144 };
+#define NOISE 0.005
+
+static int phases;
+
+static void count_phase(void *arg, const char *what, int number)
+{
+    (void)arg;
+    assert_true(*what && number >= 0 && number < CB__SWEEPS);
+    phases++;
+}
+
+static cb__probe_request request_of(const char *device)
+{
+    return (cb__probe_request){.suite = &suite,
+                               .device = device,
+                               .threads = 2,
+                               .quick = true,
+                               .budget_s = 600,
+                               .seed = 11,
+                               .asker = {.silence_s = 60},
+                               .phase = count_phase};
+}
+
+static void one_sweep_fills_its_own_readings(void **state)
+{
+    (void)state;
+    cb__probe_request request = request_of("fake:" EXACT);
+    cb_error err = CB_ERROR_INIT;
+    cb__probe *probe = calloc(1, sizeof *probe);
+    cb__agenda *plan = calloc(1, sizeof *plan);
+    assert_true(probe && plan);
+    assert_int_equal(cb__probe_describe(&request, &probe->device, &err), CB_OK);
+    assert_int_equal(cb__agenda_make(&request, &probe->device, plan, &err), CB_OK);
+    phases = 0;
+    if (cb__probe_sweep(&request, plan, 0, probe, &err) != CB_OK)
+        fail_msg("%s", err.message);
+    assert_int_equal(phases, plan->ngroups);
+    assert_int_equal(probe->ngroups, plan->ngroups);
+    assert_int_equal(probe->sweeps, 1);
+    assert_true(probe->nseries >= 10 && probe->nscalars >= 8);
+    for (int s = 0; s < probe->nseries; s++) {
+        const cb__probe_series *series = &probe->series[s];
+        bool latency = series->kind == CB__LATENCY;
+        for (int i = 0; i < series->n; i++) {
+            /* Sizes were drawn in random order and are back in theirs. */
+            double bytes = (double)series->bytes[i];
+            double expected = bytes < KNEE ? (latency ? 20 : 4) : latency ? 400 : 1;
+            const cb__reading *r = series->readings[0];
+            if (series->bytes[i] != KNEE)
+                is_near(series->what, r[i].value, expected, 1e-3 + 64 / bytes);
+            assert_int_equal(r[i].covered, 1);
+            assert_in_range(r[i].variant, 0, probe->nvariants - 1);
+            assert_true(isnan(series->readings[1][i].value));
+            assert_int_equal(series->readings[1][i].covered, -1);
+        }
+    }
+    for (int i = 0; i < probe->nscalars; i++)
+        assert_true(probe->scalars[i].values[0] > 0 && isnan(probe->scalars[i].values[1]));
+    free(probe);
+    free(plan);
+}
+
+static const cb__model_knee *last_knee(const cb_model *m, cb__series_kind kind, int workers)
+{
+    for (int k = 0; k < m->nknees; k++) {
+        const cb__series *s = &m->series[m->knees[k].series];
+        bool read = kind == CB__LATENCY || strcmp(s->what, "read") == 0;
+        if (s->kind == kind && s->workers == workers && read && m->knees[k].last)
+            return &m->knees[k];
+    }
+    fail_msg("no last knee of kind %d by %d", (int)kind, workers);
+    return NULL;
+}
+
+static void knees_are_at(const cb_model *m, uint64_t bytes)
+{
+    const struct {
+        cb__series_kind kind;
+        int workers;
+        double from, to;
+    } wanted[] = {{CB__BANDWIDTH, 1, 4, 1}, {CB__BANDWIDTH, 2, 4, 1}, {CB__LATENCY, 1, 20, 400}};
+    for (size_t i = 0; i < COUNT(wanted); i++) {
+        const cb__model_knee *k = last_knee(m, wanted[i].kind, wanted[i].workers);
+        assert_true(k->lo_bytes <= bytes && bytes <= k->hi_bytes && k->hi_bytes <= 2 * k->lo_bytes);
+        is_near("from", k->from, wanted[i].from, 2 * NOISE);
+        is_near("to", k->to, wanted[i].to, 2 * NOISE);
+        assert_int_equal(k->verdict, CB_VERDICT_OK);
+    }
+    for (int k = 0; k < m->nknees; k++)
+        assert_true(m->knees[k].last);
+}
+
+static void everything_is_ok(const cb_model *m)
+{
+    for (int s = 0; s < m->nseries; s++)
+        for (int i = 0; i < m->series[s].n; i++)
+            assert_int_equal(m->series[s].points[i].verdict, CB_VERDICT_OK);
+    for (int i = 0; i < m->nchecks; i++)
+        if (m->checks[i].status == CB__FAIL)
+            fail_msg("%s: %s", m->checks[i].name, m->checks[i].detail);
+}
+
+static void a_probe_finds_what_the_script_says(void **state)
+{
+    (void)state;
+    cb__probe_request request = request_of("fake:llc=256KiB,batched_ns=150," SLOW);
+    cb_error err = CB_ERROR_INIT;
+    cb__probe *probe = calloc(1, sizeof *probe);
+    cb_model *m = cb__model_new();
+    assert_true(probe && m);
+    if (cb__probe_measure(&request, probe, m, &err) != CB_OK)
+        fail_msg("%s", err.message);
+    assert_true(m->complete && m->quick && probe->complete);
+    assert_int_equal(m->sweeps, CB__SWEEPS);
+    assert_int_equal(m->threads, 2);
+    assert_string_equal(m->identity, "fake");
+    assert_string_equal(probe->dropped, "");
+    everything_is_ok(m);
+    knees_are_at(m, KNEE);
+    assert_true(m->nceilings >= 6 && m->nfloors == 4 && m->ncomputes == 6);
+    for (int i = 0; i < m->nceilings; i++) {
+        is_near(m->ceilings[i].mix, m->ceilings[i].gb_per_s.mid, 1, NOISE);
+        assert_int_equal(m->ceilings[i].verdict, CB_VERDICT_OK);
+    }
+    for (int i = 0; i < m->nfloors; i++) {
+        bool solo = strcmp(m->floors[i].submit, "solo") == 0;
+        is_near(m->floors[i].submit, m->floors[i].ns.mid, solo ? 1000 : 150, 1e-6);
+    }
+    cb_model_free(m);
+    free(probe);
+}
+
+/* The order of sizes is another one with another seed, the same with the same; so are the figures.
+ */
+static void a_seed_says_it_all(void **state)
+{
+    (void)state;
+    cb__probe *probes[3];
+    for (int i = 0; i < 3; i++) {
+        cb__probe_request request = request_of("fake:llc=64KiB,noise=0.01," SLOW);
+        cb_error err = CB_ERROR_INIT;
+        cb_model *m = cb__model_new();
+        request.read_only = true;
+        request.seed = i < 2 ? 5 : 6;
+        probes[i] = calloc(1, sizeof *probes[i]);
+        assert_true(probes[i] && m);
+        assert_int_equal(cb__probe_measure(&request, probes[i], m, &err), CB_OK);
+        assert_int_equal(probes[i]->nseries, 1);
+        cb_model_free(m);
+    }
+    const cb__probe_series *a = &probes[0]->series[0], *b = &probes[1]->series[0];
+    int differ = 0;
+    for (int i = 0; i < a->n; i++) {
+        assert_memory_equal(&a->readings[2][i].value, &b->readings[2][i].value, sizeof(double));
+        differ += a->readings[2][i].value != probes[2]->series[0].readings[2][i].value;
+    }
+    assert_true(differ > a->n / 2);
+    for (int i = 0; i < 3; i++)
+        free(probes[i]);
+}
+
+static volatile int stop;
+
+static void stop_at_sweep_two(void *arg, const char *what, int number)
+{
+    (void)arg;
+    (void)what;
+    stop = number == 1;
+}
+
+static void what_is_interrupted_keeps_what_it_has(void **state)
+{
+    (void)state;
+    const struct {
+        void (*phase)(void *, const char *, int);
+        int at_once, sweeps;
+    } cases[] = {{count_phase, 1, 0}, {stop_at_sweep_two, 0, 1}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        cb__probe_request request = request_of("fake:" EXACT);
+        cb_error err = CB_ERROR_INIT;
+        cb__probe *probe = calloc(1, sizeof *probe);
+        cb_model *m = cb__model_new();
+        assert_true(probe && m);
+        stop = cases[i].at_once;
+        request.asker.stop = &stop;
+        request.phase = cases[i].phase;
+        assert_int_equal(cb__probe_measure(&request, probe, m, &err), CB_INTERRUPTED);
+        assert_int_equal(probe->sweeps, cases[i].sweeps);
+        assert_false(probe->complete);
+        assert_false(m->complete);
+        assert_int_equal(m->nseries > 0, cases[i].sweeps > 0);
+        for (int s = 0; s < m->nseries; s++)
+            assert_int_equal(m->series[s].points[0].verdict, CB_VERDICT_UNKNOWN);
+        cb_model_free(m);
+        free(probe);
+    }
+}
+
+static int open_suite(void **state)
+{
+    (void)state;
+    cb_error err = CB_ERROR_INIT;
+    return cb__suite_open(NULL, 0, false, &suite, &err) == CB_OK ? 0 : -1;
+}
+
+static int close_suite(void **state)
+{
+    (void)state;
+    cb__suite_close(&suite);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    int status = cb_worker_entry(argc, argv);
+    if (status >= 0)
+        return status;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bandwidth_is_the_script_s),
+        cmocka_unit_test(latency_is_the_script_s),
+        cmocka_unit_test(floors_are_the_script_s),
+        cmocka_unit_test(arithmetic_is_of_the_operations_that_were_done),
+        cmocka_unit_test(contents_are_all_read_alike),
+        cmocka_unit_test(the_best_variant_is_named_and_what_the_edge_gains),
+        cmocka_unit_test(a_shrunk_read_is_not_covered),
+        cmocka_unit_test(pages_that_nobody_wrote_are_one_word),
+        cmocka_unit_test(the_first_job_runs_whatever_the_limit),
+        cmocka_unit_test(failures_end_a_sweep),
+        cmocka_unit_test(one_sweep_fills_its_own_readings),
+        cmocka_unit_test(a_probe_finds_what_the_script_says),
+        cmocka_unit_test(a_seed_says_it_all),
+        cmocka_unit_test(what_is_interrupted_keeps_what_it_has),
+    };
+    return cmocka_run_group_tests(tests, open_suite, close_suite);
+}
