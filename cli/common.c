@@ -97,7 +97,7 @@ static cb_status write_file(FILE **file, const char *path, const cb__buf *text, 
         return CB_OK;
     bool bad = text->failed || fwrite(cb__buf_text(text), 1, text->size, *file) != text->size;
     bad = fflush(*file) != 0 || bad;
-    if (*file != stdout)
+    if (*file != stdout && *file != stderr) /* more may be said there */
         bad = fclose(*file) != 0 || bad;
     *file = NULL;
     return bad ? cb_error_set(err, CB_IO, "writing %s: %s",

@@ -1,6 +1,7 @@
 #!/bin/sh
-# test_cli.sh ROOT COLDBENCH [SEEDED]: the command line as a person meets it: exit status, and what is said where.
-# All on the scripted device, so that no figure depends on the machine.
+# test_cli.sh ROOT COLDBENCH: the command line as a person meets it: exit status, and what is said where.
+# On the scripted device, so that no figure depends on the machine; once on the real one, whose figures are not
+# looked at. Models go to a folder of the test's own.
 set -u
 
 program=${2:-}
@@ -13,6 +14,9 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 failed=0
 fake=fake:llc=256KiB
+# What a probe reads for a few milliseconds is read for real: a slow device reads little.
+slow=$fake,cache_gbs=4,dram_gbs=1,cache_ns=20,dram_ns=400
+export XDG_DATA_HOME="$scratch/data"
 
 fault() {
     echo "$*"
@@ -58,7 +62,12 @@ expect 2 "unknown device 'cpuu'" "did you mean 'cpu'" -- run gemv_q4 --shape 64x
 expect 2 "'lcc'" "did you mean 'llc'" -- run gemv_q4 --shape 64x64 --device fake:lcc=1
 expect 3 "'cuda:0'" -- run gemv_q4 --shape 64x64 --device cuda:0
 expect 2 "unknown shape list 'llama-3-9b'" "did you mean 'llama-3-8b'" -- run gemv_q4 --shapes llama-3-9b
-expect 2 "probe takes no argument" -- probe gemv_q4
+expect 2 "probe takes no argument, 'gemv_q4'" -- probe gemv_q4
+expect 2 "selftest takes no argument, 'timer'" -- selftest timer
+expect 2 "unknown option '--quik'" "did you mean '--quick'" "coldbench probe --help" -- probe --quik
+expect 2 "unknown device 'fakee'" "did you mean 'fake'" -- probe --device fakee
+expect 3 "'cuda:0'" -- probe --device cuda:0
+expect 3 "'opencl:0'" -- selftest --device opencl:0
 
 # ---- shapes: the rule and the value ----
 expect 2 "gemv_q4 needs a shape" -- run gemv_q4
@@ -80,6 +89,13 @@ expect 5 "cannot write /no/such/folder/x: No such file or directory" -- \
 expect 5 "cannot write /no/such/folder/x" -- run gemv_q4 --shape 64x64 $quick --csv /no/such/folder/x
 [ ! -s "$scratch/out" ] || fault "measured before the path was tried"
 expect 2 "only one can go to standard output" -- run gemv_q4 --shape 64x64 $quick --json - --csv -
+expect 2 "--budget: '4.9' is out of range, must be 5 to" -- probe --device $fake --budget 4.9
+expect 2 "--runs: '0' is out of range" -- selftest --device $fake --runs 0
+for verb in probe selftest; do
+    expect 5 "cannot write /no/such/folder/x: No such file" -- $verb --device $fake --json /no/such/folder/x
+    [ ! -s "$scratch/out" ] || fault "$verb: measured before the path was tried"
+    expect 2 "only one can go to standard output" -- $verb --device $fake --json - --csv -
+done
 
 # ---- a full disk: the table is printed all the same ----
 expect 5 "/dev/full" "No space left" -- run gemv_q4 --shape 1024x4096 $quick --json /dev/full
@@ -132,32 +148,112 @@ expect 0 -- run gemv_q4 --shape 1024x4096 $quick --seed 8 --json -
 stable "$scratch/out" >"$scratch/b"
 cmp -s "$scratch/a" "$scratch/b" && fault "another seed gives the same record"
 
-# ---- Ctrl-C: the record so far, marked incomplete ----
-"$program" run gemv_q4 --shapes llama-3-8b --device fake:llc=8MiB --budget 60 --seed 7 --json "$scratch/cut.json" \
-    >"$scratch/out" 2>"$scratch/err" &
-running=$!
-# Started in the background by a script, a program ignores SIGINT unless it sets a handler: it does.
-sleep 1
-kill -INT "$running"
-wait "$running"
-got=$?
-[ "$got" = 130 ] || fault "interrupted: status $got, not 130"
-grep -q '"complete": false' "$scratch/cut.json" || fault "interrupted: the record is not marked"
-[ "$(tail -c 2 "$scratch/cut.json")" = "}" ] || fault "interrupted: the record does not end"
+# ---- probe: table, record, points, model ----
+expect 0 -- probe --device "$slow" --budget 60 --seed 7 --json "$scratch/probe.json" --csv "$scratch/probe.csv"
+said "points: all ok"
+said "controls"
+said "L1   memory"
+grep -q '"complete": true' "$scratch/probe.json" || fault "probe: the record is not complete"
+[ "$(wc -l <"$scratch/probe.csv")" -gt 80 ] || fault "probe: too few points in the CSV"
+[ ! -e "$XDG_DATA_HOME" ] || fault "a model of the scripted device was stored unasked"
+expect 0 "the model is stored in $scratch/deep/fake.json" "points: all ok" -- \
+    probe --quick --device "$slow" --seed 7 --model "$scratch/deep/fake.json" --json -
+for key in schema kind complete seed model curves mix workers bytes gb_per_s latency pattern page_bytes ns knees \
+    curve lo_bytes hi_bytes ceilings read write copy floors submit threads scratch checks verdict; do
+    said "\"$key\":"
+done
+cp "$scratch/out" "$scratch/first"
+expect 0 "points: all ok" -- probe --quick --device "$slow" --seed 7 --csv -
+head -n 1 "$scratch/out" | grep -q '^kind,what,' || fault "probe --csv -: no CSV on standard output"
+expect 0 -- probe --quick --device "$slow" --seed 7 --json - -q
+[ ! -s "$scratch/err" ] || fault "probe -q is not quiet"
+# Pages and interference are the host's; what was swept and made of it is the script's.
+swept() { sed -n '/"curves": \[/,/"scratch":/p' "$1"; }
+swept "$scratch/first" >"$scratch/a"
+swept "$scratch/out" >"$scratch/b"
+[ -s "$scratch/a" ] || fault "probe: the record has no curves"
+diff "$scratch/a" "$scratch/b" >"$scratch/err" || fault "two probes with one seed differ"
+expect 0 -- model capacity L1 --device fake --model "$scratch/deep/fake.json"
+expect 0 -- model bandwidth 64KiB --device fake --model "$scratch/deep/fake.json"
+grep -qE '^(3\.9|4\.0)' "$scratch/out" || fault "model: not the 4 GB/s of the script"
 
-# ---- help ----
+# A model that cannot be stored costs nothing of what was measured.
+echo file >"$scratch/file"
+expect 5 "cannot make folder $scratch/file: Not a directory" -- \
+    probe --quick --device "$slow" --model "$scratch/file/x" --json "$scratch/kept.json" --csv "$scratch/kept.csv"
+said "points: all ok"
+grep -q '"complete": true' "$scratch/kept.json" || fault "probe: the record is lost with the model"
+[ "$(wc -l <"$scratch/kept.csv")" -gt 60 ] || fault "probe: the points are lost with the model"
+
+# ---- selftest: what can be tried on a scripted device ----
+expect 0 -- selftest --device "$slow" --runs 2 --json "$scratch/self.json"
+for part in "clean twin           none         2 of 2" "shrunk buffer        coverage     2 of 2" \
+    "never-written pages  content      2 of 2" "time is scripted" "the judge works here"; do
+    said "$part"
+done
+[ "$(grep -c "not seeded" "$scratch/out")" = 4 ] || fault "selftest: not four faults of timing are left out"
+grep -q '"faults":' "$scratch/self.json" || fault "selftest: the record has no faults"
+expect 0 "clean twin" -- selftest --device "$slow" --csv -
+said "fault,expected,got,runs,right"
+
+# ---- Ctrl-C: the record so far, marked incomplete; no model ----
+interrupted() {
+    verb=$1
+    rm -f "$scratch/cut.json"
+    shift
+    "$program" "$verb" "$@" --json "$scratch/cut.json" >"$scratch/out" 2>"$scratch/err" &
+    running=$!
+    # Started in the background by a script, a program ignores SIGINT unless it sets a handler: it does.
+    sleep 1
+    kill -INT "$running"
+    wait "$running"
+    got=$?
+    [ "$got" = 130 ] || fault "$verb interrupted: status $got, not 130"
+    grep -q '"complete": false' "$scratch/cut.json" || fault "$verb interrupted: the record is not marked"
+    [ "$(tail -c 2 "$scratch/cut.json")" = "}" ] || fault "$verb interrupted: the record does not end"
+}
+interrupted run gemv_q4 --shapes llama-3-8b --device fake:llc=8MiB --budget 60 --seed 7
+interrupted probe --device fake:llc=8MiB --model "$scratch/cut-model.json"
+said "incomplete: 0 of 3 sweeps"
+[ ! -e "$scratch/cut-model.json" ] || fault "an interrupted probe stored a model"
+interrupted selftest --device "$slow" --runs 1000
+
+# ---- help, and its first example ----
 expect 0 -- --help
 expect 0 -- --version
-for verb in run probe kernels; do
+mkdir -p "$XDG_DATA_HOME/coldbench/models"
+cp "$1/tests/fixtures/models/fake.json" "$XDG_DATA_HOME/coldbench/models/"
+verbs=$("$program" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p')
+for verb in run probe model kernels selftest; do
+    echo "$verbs" | grep -qx "$verb" || fault "coldbench --help does not list $verb"
+done
+for verb in $verbs; do
     expect 0 -- "$verb" --help
     example=$(sed -n 's/^  coldbench //p' "$scratch/out" | head -n 1)
     [ -n "$example" ] || fault "$verb --help has no example"
     case $verb in
         kernels) device= ;;
-        *) device="--device $fake" ;;
+        model) device="--device fake" ;;
+        run) device="--device $fake" ;;
+        *) device="--device $slow" ;;
     esac
     # shellcheck disable=SC2086 # words of the example
     expect 0 -- $example $device
 done
+rm -r "$XDG_DATA_HOME"
+
+# ---- the real machine: a model is measured once, as much of it as is needed, and found the next time ----
+real() {
+    "$program" run gemv_q4 --shape 256x256 --cache warm --submit batched --budget 1 "$@" >"$scratch/out" 2>"$scratch/err"
+    got=$?
+    [ "$got" = 0 ] || [ "$got" = 4 ] || fault "run on this machine: status $got"
+    said "256x256"
+}
+real
+grep -q "there is no model" "$scratch/err" && grep -q "measuring what is needed" "$scratch/err" ||
+    fault "run does not say that it lacks a model"
+ls "$XDG_DATA_HOME"/coldbench/models/cpu-*.json >"$scratch/err" 2>&1 || fault "run stored no model"
+real
+[ "$(grep -c model "$scratch/err")" = 0 ] || fault "run does not find the model that it stored"
 
 exit $failed
