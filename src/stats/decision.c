@@ -1,0 +1,42 @@
+#include "stats/decision.h"
+
+#include <math.h>
+
+cb__decision cb__decide(const cb__decision_facts *facts)
+{
+    const cb__claim *claim = &facts->claim;
+    const double margin = log1p(facts->margin);
+    if (facts->side_invalid)
+        return CB__INCOMPARABLE;
+    if (claim->lower > claim->upper)
+        return CB__UNSTABLE;
+    if (facts->gate_closed)
+        return CB__INCOMPARABLE;
+    if (claim->lower > 0 && claim->estimate > margin)
+        return CB__SLOWER;
+    if (claim->upper < 0 && claim->estimate < -margin)
+        return CB__FASTER;
+    if (-margin < claim->lower && claim->upper < margin)
+        return CB__TIE;
+    return facts->spent || claim->rounds >= CB__ROUNDS_MAX ? CB__INCONCLUSIVE : CB__ANOTHER_ROUND;
+}
+
+bool cb__aa_gate_closed(const cb__claim *aa, double margin)
+{
+    return (aa->lower > 0 || aa->upper < 0) && fabs(aa->estimate) > log1p(margin);
+}
+
+double cb__detectable(const cb__claim *claim)
+{
+    return fmax(fabs(claim->lower), fabs(claim->upper));
+}
+
+const char *cb__decision_name(cb__decision decision)
+{
+    static const char *const names[] = {
+#define CB__DECISION_NAME(name, text) [name] = text,
+        CB__DECISIONS(CB__DECISION_NAME)
+#undef CB__DECISION_NAME
+    };
+    return names[decision];
+}
