@@ -13,7 +13,7 @@ static void show(void *arg, const char *what, int sweep)
     needing *n = arg;
     char text[128];
     snprintf(text, sizeof text, "measuring the read curve: %.64s, %d of %d", what, sweep + 1,
-             CB__SWEEPS);
+             CB__PROBE_QUICK_SWEEPS);
     cb__progress_show(&n->progress, text);
 }
 

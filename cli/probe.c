@@ -51,7 +51,8 @@ static void show(probing *p)
 static void show_phase(void *arg, const char *what, int sweep)
 {
     probing *p = arg;
-    snprintf(p->what, sizeof p->what, "sweep %d of %d, %.64s", sweep + 1, CB__SWEEPS, what);
+    snprintf(p->what, sizeof p->what, "sweep %d of %d, %.64s", sweep + 1,
+             p->o.quick ? CB__PROBE_QUICK_SWEEPS : CB__PROBE_SWEEPS, what);
     p->seen = 0;
     show(p);
 }

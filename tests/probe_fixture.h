@@ -28,6 +28,8 @@ typedef struct curve {
     step steps[4];
 } curve;
 
+enum { FIXTURE_SWEEPS = 3 };
+
 static const curve curves[] = {
     {"read", 1, "compact", 3, {{204, 32, 51}, {96, 813, 1290}, {61, 21504, 40960}, {18.1, 0, 0}}},
     {"read",
@@ -88,7 +90,9 @@ static void add_curve(cb__probe *probe, cb_model *model, int at, const curve *c)
         double value = value_at(c, size_at(i)), folded = kind == CB__BANDWIDTH ? 1 : (double)NAN;
         p->bytes[i] = (int64_t)size_at(i);
         s->points[i] = (cb__point){size_at(i), around(value), CB_VERDICT_OK};
-        for (int sweep = 0; sweep < CB__SWEEPS; sweep++)
+        for (int sweep = FIXTURE_SWEEPS; sweep < CB__SWEEPS; sweep++)
+            p->readings[sweep][i].value = (double)NAN;
+        for (int sweep = 0; sweep < FIXTURE_SWEEPS; sweep++)
             p->readings[sweep][i] = (cb__reading){.value = value * (1 + 0.01 * (sweep - 1)),
                                                   .folded = folded + 0.001 * sweep,
                                                   .clock_hz = 3.5e9,
@@ -96,7 +100,7 @@ static void add_curve(cb__probe *probe, cb_model *model, int at, const curve *c)
                                                   .variant = at % 2,
                                                   .covered = 1};
     }
-    for (int sweep = 0; sweep < CB__SWEEPS; sweep++) {
+    for (int sweep = 0; sweep < FIXTURE_SWEEPS; sweep++) {
         g->pages[sweep] = (cb__pages){64 * MIB, base ? 0 : 64 * MIB, true};
         g->wall_s[sweep] = 1.5;
         g->steal_s[sweep] = 0.01 * sweep;
@@ -175,7 +179,7 @@ static cb_model *probe_fixture(cb__probe *probe)
     model->levels[2] = (cb__level){3, 32 * MIB, 1};
     model->nlevels = 3;
     model->threads = 2;
-    model->sweeps = CB__SWEEPS;
+    model->sweeps = FIXTURE_SWEEPS;
     model->complete = true;
     for (int i = 0; i < CURVES; i++)
         add_curve(probe, model, i, &curves[i]);
@@ -193,7 +197,7 @@ static cb_model *probe_fixture(cb__probe *probe)
     strcpy(probe->variants[0], "twin_read/avx512:loads=8");
     strcpy(probe->variants[1], "twin_read/avx512:loads=16");
     probe->nvariants = 2;
-    probe->sweeps = CB__SWEEPS;
+    probe->planned = probe->sweeps = FIXTURE_SWEEPS;
     probe->complete = true;
     probe->clock_hz = 3.31e9;
     probe->port_bound_gb_per_s = 211.8;

@@ -352,14 +352,16 @@ static void recorded_sweeps_have_no_false_knee(void **state)
         read_recorded(paths.gl_pathv[p], &r);
         cb__knees_find(sizes, r.n, values, r.sweeps, r.falling, &found);
         print_message("%s:", name);
+        int claimed = 0; /* one that a single sweep saw is `unknown` */
         for (int k = 0; k < found.nknees; k++) {
             const cb__knee *knee = &found.knees[k];
+            claimed += knee->seen >= 2;
             print_message(" %.0f-%.0f KiB (%.3g to %.3g, seen %d)", sizes[knee->lo] / 1024,
                           sizes[knee->hi] / 1024, knee->from, knee->to, knee->seen);
         }
         print_message("; at most %d\n", r.knees);
-        if (found.nknees > r.knees)
-            fail_msg("%s: %d knees, at most %d", name, found.nknees, r.knees);
+        if (claimed > r.knees)
+            fail_msg("%s: %d knees, at most %d", name, claimed, r.knees);
     }
     globfree(&paths);
 }

@@ -23,7 +23,7 @@ static void the_model_holds_what_was_measured(void **state)
     probe *p = *state;
     cb_model *m = sweeps_judged(p, none);
     assert_int_equal(m->threads, 2);
-    assert_int_equal(m->sweeps, CB__SWEEPS);
+    assert_int_equal(m->sweeps, SWEEPS_MADE);
     assert_true(m->complete && !m->quick);
     assert_int_equal(m->nlevels, 3);
     assert_int_equal(m->levels[2].bytes, M(32));

@@ -205,7 +205,7 @@ static void the_record_holds_every_reading(void **state)
     assert_int_equal(cb__json_size(cb__json_get(root, "results")), 0);
     assert_true(cb__json_is_array(cb__json_get(root, "results")));
     assert_string_equal(cb__json_text(cb__json_get(root, "dropped"), ""), "int8, copy scattered");
-    assert_int_equal(cb__json_i64(cb__json_get(root, "sweeps"), -1), CB__SWEEPS);
+    assert_int_equal(cb__json_i64(cb__json_get(root, "sweeps"), -1), FIXTURE_SWEEPS);
     assert_true(cb__json_real(cb__json_get(root, "core_hz"), 0) == 3.31e9);
     assert_true(cb__json_real(cb__json_get(root, "port_bound_gb_per_s"), 0) == 211.8);
     assert_int_equal(cb__json_size(cb__json_get(raw, "variants")), 2);
@@ -214,7 +214,7 @@ static void the_record_holds_every_reading(void **state)
     assert_int_equal(cb__json_size(cb__json_get(raw, "scalars")), 1);
     assert_string_equal(cb__json_text(cb__json_get(series, "what"), ""), "read");
     assert_int_equal(cb__json_i64(cb__json_get(series, "group"), -1), 1);
-    for (size_t s = 0; s < CB__SWEEPS; s++) {
+    for (size_t s = 0; s < FIXTURE_SWEEPS; s++) {
         const cb__json *sweep = cb__json_at(cb__json_get(series, "sweeps"), s);
         for (size_t i = 0; i < SIZES; i++) {
             const cb__reading *r = &probe.series[1].readings[s][i];
@@ -237,7 +237,7 @@ static void the_record_holds_what_each_process_met(void **state)
     const cb__json *group = cb__json_at(cb__json_get(cb__json_get(root, "raw"), "groups"), 5);
     const cb__json *sweeps = cb__json_get(group, "sweeps"), *first = cb__json_at(sweeps, 0),
                    *last = cb__json_at(sweeps, 2);
-    assert_int_equal(cb__json_size(sweeps), CB__SWEEPS);
+    assert_int_equal(cb__json_size(sweeps), FIXTURE_SWEEPS);
     assert_string_equal(cb__json_text(cb__json_get(group, "pages"), ""), "base");
     assert_string_equal(cb__json_text(cb__json_get(group, "placement"), ""), "compact");
     assert_int_equal(cb__json_i64(cb__json_get(first, "resident_bytes"), -1), 64 * MIB);
@@ -254,7 +254,7 @@ static void a_sweep_that_was_not_made_is_not_recorded(void **state)
     probe.sweeps = 1;
     probe.complete = false;
     for (int i = 0; i < probe.nseries; i++)
-        for (int s = i == 0 ? 2 : 1; s < CB__SWEEPS; s++) { /* the first was in its second */
+        for (int s = i == 0 ? 2 : 1; s < FIXTURE_SWEEPS; s++) { /* the first was in its second */
             probe.groups[i].wall_s[s] = 0;
             for (int j = 0; j < SIZES; j++)
                 probe.series[i].readings[s][j].value = (double)NAN;
@@ -307,6 +307,7 @@ static void nothing_measured_is_said(void **state)
 {
     (void)state;
     memset(&probe, 0, sizeof probe);
+    probe.planned = FIXTURE_SWEEPS;
     model->nseries = model->nknees = model->nceilings = model->nfloors = model->ncomputes = 0;
     model->nchecks = model->nlevels = 0;
     print_all(0);

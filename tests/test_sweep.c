@@ -1,6 +1,6 @@
-/* Sweeps on the scripted device. With its noise at 0 every figure of every kind of job is known; a
- * whole probe, in processes, finds what the script says. The device is slow, so that readings of
- * some microseconds, which are all computed for real, move little. */
+/* Sweeps on the scripted device: with its noise at 0 every figure of every kind of job is known; a
+ * whole probe, in processes, finds what the script says. The device is slow: kernels run for real,
+ * and readings of so many milliseconds then move little. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -147,10 +147,7 @@ static void floors_are_the_script_s(void **state)
                       {.kind = CB__JOB_FLOOR, .what = "batched", .visits = 1}};
     open_device(&f, EXACT ",batched_ns=150");
     sweep(&f, jobs, 2);
-    for (int j = 0; j < 2; j++) {
-        assert_int_equal(f.answer.jobs[j].n, 1);
-        assert_true(f.answer.jobs[j].done);
-    }
+    assert_true(f.answer.jobs[0].done && f.answer.jobs[1].done);
     is_near("solo", f.answer.jobs[0].readings[0].value, 1000, 1e-9);
     is_near("batched", f.answer.jobs[1].readings[0].value, 150, 1e-9);
     close_device(&f);
@@ -188,6 +185,44 @@ static void arithmetic_is_of_the_operations_that_were_done(void **state)
         assert_int_equal(r->variant, 0);
         close_device(&f);
     }
+}
+
+static int launched, wrong_inputs;
+
+/* Counts inputs that do not hold what the kernel's definition puts there. */
+static void launch_looking(cb__device *device, const cb__launch *launch)
+{
+    for (int i = 0; launch->code && i < launch->code->kernel->noperands; i++) {
+        const cb_kernel *k = launch->code->kernel;
+        _Alignas(64) char expected[4096];
+        uint64_t bytes = k->bytes(&launch->code->problem, i);
+        if (k->operands[i].role != CB_INPUT || bytes == 0)
+            continue;
+        k->fill(&launch->code->problem, 7, i, 0, expected, 0, 1);
+        wrong_inputs += memcmp(expected, launch->operands[i], bytes) != 0;
+        launched++;
+    }
+    cb__backend_fake.launch(device, launch);
+}
+
+static void arithmetic_is_on_what_its_definition_says(void **state)
+{
+    (void)state;
+    cb__backend looking = cb__backend_fake;
+    cb__job jobs[] = {{.kind = CB__JOB_COMPUTE, .what = "f32", .variants = {"peak_fma/portable"}},
+                      {.kind = CB__JOB_COMPUTE, .what = "f64", .variants = {"peak_fma/portable"}},
+                      {.kind = CB__JOB_COMPUTE, .what = "int8", .variants = {"peak_dot/portable"}}};
+    fixture f;
+    for (size_t j = 0; j < COUNT(jobs); j++)
+        jobs[j].nvariants = jobs[j].visits = 1;
+    launched = wrong_inputs = 0;
+    looking.launch = launch_looking;
+    open_device(&f, EXACT);
+    f.target.ops = &looking;
+    sweep(&f, jobs, COUNT(jobs));
+    assert_true(launched > 10 * (int)COUNT(jobs));
+    assert_int_equal(wrong_inputs, 0);
+    close_device(&f);
 }
 
 static void contents_are_all_read_alike(void **state)
@@ -244,6 +279,36 @@ static void a_shrunk_read_is_not_covered(void **state)
     close_device(&f);
 }
 
+static void launch_nothing(cb__device *device, const cb__launch *launch)
+{
+    static const cb__launch nothing;
+    (void)launch;
+    cb__backend_fake.launch(device, &nothing);
+}
+
+static void work_that_is_not_done_is_not_covered(void **state)
+{
+    (void)state;
+    const cb__job jobs[] = {sized(CB__JOB_BANDWIDTH, "read", "twin_read/portable"),
+                            sized(CB__JOB_BANDWIDTH, "write", "twin_write/portable"),
+                            sized(CB__JOB_BANDWIDTH, "copy", "twin_copy/portable"),
+                            sized(CB__JOB_LATENCY, "random", "chase/portable"),
+                            sized(CB__JOB_LATENCY, "local", "chase/portable")};
+    cb__backend idle = cb__backend_fake;
+    idle.launch = launch_nothing;
+    for (size_t j = 0; j < COUNT(jobs); j++) {
+        fixture f;
+        open_device(&f, EXACT);
+        f.target.ops = &idle;
+        sweep(&f, &jobs[j], 1);
+        for (int i = 0; i < jobs[j].n; i++) {
+            assert_int_equal(f.answer.jobs[0].readings[i].covered, 0);
+            assert_true(isnan(f.answer.jobs[0].readings[i].folded));
+        }
+        close_device(&f);
+    }
+}
+
 static void pages_that_nobody_wrote_are_one_word(void **state)
 {
     (void)state;
@@ -297,8 +362,8 @@ static void failures_end_a_sweep(void **state)
         cb_error err = CB_ERROR_INIT;
         cb__job job = sized(CB__JOB_LATENCY, "random", bad[i].variant);
         open_device(&f, bad[i].script);
-        assert_int_equal(sweep_with(&f, &(cb__sweep){.jobs = &job, .njobs = 1}, &err),
-                         bad[i].status);
+        cb_status status = sweep_with(&f, &(cb__sweep){.jobs = &job, .njobs = 1}, &err);
+        assert_int_equal(status, bad[i].status);
         if (!strstr(err.message, bad[i].words))
             fail_msg("%s: %s", bad[i].variant, err.message);
         assert_false(f.answer.jobs[0].done);
@@ -316,7 +381,7 @@ static int phases;
 static void count_phase(void *arg, const char *what, int number)
 {
     (void)arg;
-    assert_true(*what && number >= 0 && number < CB__SWEEPS);
+    assert_true(*what && number >= 0 && number < CB__PROBE_QUICK_SWEEPS);
     phases++;
 }
 
@@ -430,7 +495,7 @@ static void a_probe_finds_what_the_script_says(void **state)
     cb__probe *probe = NULL;
     cb_model *m = probe_all(&request, &probe);
     assert_true(m->complete && m->quick && probe->complete);
-    assert_int_equal(m->sweeps, CB__SWEEPS);
+    assert_int_equal(m->sweeps, CB__PROBE_QUICK_SWEEPS);
     assert_int_equal(m->threads, 1);
     assert_string_equal(m->identity, "fake");
     assert_string_equal(probe->dropped, "");
@@ -559,9 +624,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(latency_is_the_script_s),
         cmocka_unit_test(floors_are_the_script_s),
         cmocka_unit_test(arithmetic_is_of_the_operations_that_were_done),
+        cmocka_unit_test(arithmetic_is_on_what_its_definition_says),
         cmocka_unit_test(contents_are_all_read_alike),
         cmocka_unit_test(the_best_variant_is_named_and_what_the_edge_gains),
         cmocka_unit_test(a_shrunk_read_is_not_covered),
+        cmocka_unit_test(work_that_is_not_done_is_not_covered),
         cmocka_unit_test(pages_that_nobody_wrote_are_one_word),
         cmocka_unit_test(the_first_job_runs_whatever_the_limit),
         cmocka_unit_test(failures_end_a_sweep),

@@ -10,7 +10,7 @@
 #include "model/model.h"
 
 enum {
-    CB__SWEEPS = 3,
+    CB__SWEEPS = 6, /* at most; six are the fewest whose range covers a median with 0.95 */
     CB__SIZES_MAX = 96,
     CB__GROUPS_MAX = 40,
     CB__PROBE_SERIES_MAX = 120,
@@ -74,7 +74,8 @@ typedef struct cb__probe {
     int nseries;
     cb__scalar scalars[CB__SCALARS_MAX];
     int nscalars;
-    int sweeps; /* completed of all that was planned; the last one may be partly there */
+    int planned; /* sweeps */
+    int sweeps;  /* completed of all that was planned; the last one may be partly there */
     bool quick, complete;
     char dropped[200]; /* what the budget had no room for; "" nothing */
     /* found by judging */

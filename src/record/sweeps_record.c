@@ -125,7 +125,7 @@ static void all_scalars(cb__json_writer *w, const cb__probe *probe)
         cb__put_text(w, "kind", scalar_kinds[s->kind]);
         cb__put_text(w, "what", s->what);
         cb__put_int(w, "group", s->group);
-        put_numbers(w, "values", s->values, CB__SWEEPS);
+        put_numbers(w, "values", s->values, probe->planned);
         cb__json_end(w);
     }
     cb__json_end(w);

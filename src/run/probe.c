@@ -11,8 +11,6 @@
 #include "host/clock.h"
 #include "run/agenda.h"
 
-enum { VISITS = 3 };
-
 /* Of the budget; the rest is for the job that a limit finds at work and for judging. */
 #define USED_SHARE 0.88
 
@@ -144,10 +142,7 @@ static int ask_for(probing *p, cb__planned_group *g, int sweep, cb__job *jobs,
             continue;
         shuffle(orders[n], job->n, p->request->seed, (uint64_t)sweep,
                 (uint64_t)((g - p->plan->groups) * CB__JOBS_MAX + j));
-        jobs[n] = (cb__job){.kind = job->kind,
-                            .what = job->what,
-                            .n = job->n,
-                            .visits = p->request->quick ? 1 : VISITS};
+        jobs[n] = (cb__job){.kind = job->kind, .what = job->what, .n = job->n, .visits = 1};
         for (int v = 0; v < job->nvariants; v++)
             jobs[n].variants[jobs[n].nvariants++] = job->variants[v];
         for (int i = 0; i < job->n; i++)
@@ -207,7 +202,7 @@ static cb_status one_group(probing *p, int group, int sweep, double limit_s, cb_
 static cb_status one_sweep(probing *p, int sweep, cb_error *err)
 {
     double left_s = p->request->budget_s * USED_SHARE - elapsed_s(p);
-    double end_s = elapsed_s(p) + left_s / (CB__SWEEPS - sweep), shares = 0;
+    double end_s = elapsed_s(p) + left_s / (p->out->planned - sweep), shares = 0;
     cb_status status = CB_OK;
     for (int g = 0; g < p->plan->ngroups; g++)
         shares += p->plan->groups[g].share;
@@ -243,6 +238,7 @@ static void provenance(const cb__probe_request *request, const cb__probe *out, c
 static void begin(const cb__probe_request *request, const cb__agenda *plan, cb__probe *out)
 {
     out->quick = request->quick;
+    out->planned = request->quick ? CB__PROBE_QUICK_SWEEPS : CB__PROBE_SWEEPS;
     out->ngroups = plan->ngroups;
     for (int g = 0; g < out->ngroups; g++)
         out->groups[g] = (cb__group){.threads = plan->groups[g].threads,
@@ -256,7 +252,7 @@ static cb_status sweep_once(probing *p, int sweep, cb_error *err)
         begin(p->request, p->plan, p->out);
     cb_status status = one_sweep(p, sweep, err);
     p->out->sweeps += status == CB_OK;
-    p->out->complete = status == CB_OK;
+    p->out->complete = status == CB_OK && p->out->sweeps == p->out->planned;
     return status;
 }
 
@@ -272,7 +268,8 @@ cb_status cb__probe_follow(const cb__probe_request *request, cb__agenda *plan, c
 {
     probing p = {.request = request, .out = out, .plan = plan, .start_ns = cb__clock_ns()};
     cb_status status = CB_OK;
-    for (int sweep = 0; sweep < CB__SWEEPS && status == CB_OK; sweep++) {
+    int sweeps = request->quick ? CB__PROBE_QUICK_SWEEPS : CB__PROBE_SWEEPS;
+    for (int sweep = 0; sweep < sweeps && status == CB_OK; sweep++) {
         /* What a verb needs to begin with may not take longer than it was given. */
         double each_s = sweep ? elapsed_s(&p) / sweep : 0;
         if (request->read_only && elapsed_s(&p) + each_s > request->budget_s)

@@ -20,6 +20,9 @@ typedef struct cb__probe_request {
     void *arg;
 } cb__probe_request;
 
+/* Whole sweeps: six are the fewest whose range covers a median with 0.95. */
+enum { CB__PROBE_SWEEPS = CB__SWEEPS, CB__PROBE_QUICK_SWEEPS = 3 };
+
 #define CB__PROBE_BUDGET_S 120.0
 #define CB__PROBE_QUICK_BUDGET_S 20.0
 #define CB__PROBE_NEEDED_S 5.0 /* read_only: what a verb spends on it outside its budget */

@@ -169,7 +169,7 @@ static cb_status one_run(testing *t, int run, cb_error *err)
     for (int i = 0; i < NFAULTS && status == CB_OK; i++)
         if (!obstacle(t, &faults[i]))
             status = begin(t, i, run, err);
-    for (int i = 0; i < CB__SWEEPS * NFAULTS && status == CB_OK; i++)
+    for (int i = 0; i < CB__PROBE_QUICK_SWEEPS * NFAULTS && status == CB_OK; i++)
         if (t->probes[i % NFAULTS])
             status = sweep(t, i % NFAULTS, i / NFAULTS, err);
     for (int i = 0; i < NFAULTS && status == CB_OK; i++)
