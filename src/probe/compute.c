@@ -5,10 +5,8 @@
 
 #include "probe/sweep_internal.h"
 
-enum { PAIRS = 5 };
+enum { PAIRS = 5, LINE_BYTES = 64, INPUT_BYTES_MAX = 4096 };
 #define READING_NS 2e6
-
-enum { LINE_BYTES = 64, INPUT_BYTES_MAX = 4096 };
 
 /* Inputs lie one after the other in the small operand, each in lines of its own. */
 static void place_inputs(const cb__sweeping *s, cb__bound *b)
