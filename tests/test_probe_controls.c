@@ -27,6 +27,7 @@ CHANGE(folded_up, READS(p, SWEEPS_ONE, K(16), K(16), ALL, r->folded = 1.5))
 CHANGE(folded_down, READS(p, SWEEPS_ONE, K(16), K(16), ALL, r->folded = 0.34))
 CHANGE(folded_whole,
        READS(p, SWEEPS_ONE, K(16), K(16), ALL, r->value = nan_value; r->folded = 0.34))
+CHANGE(folded_some, READS(p, SWEEPS_ONE, K(16), K(16), ALL, r->folded = 0.85))
 CHANGE(folded_near, READS(p, SWEEPS_ONE, K(16), K(16), ALL, r->folded = 1.09))
 CHANGE(folded_twice, READS(p, SWEEPS_ONE, K(16), K(16), 2, r->folded = 1.5))
 CHANGE(folded_once, READS(p, SWEEPS_ONE, K(16), K(16), 1, r->folded = 1.5))
@@ -117,6 +118,7 @@ static const row rows[] = {
      CONTAMINATED, 1, OK},
     {"folded until nothing is left", folded_whole, "folding", CB__FAIL, true, CONTAMINATED,
      "read/1", K(32), OK, SWEEPS_POINTS - 1, OK},
+    {"folded a little", folded_some, NULL, CB__PASS, true, OK, "read/1", K(16), UNSTABLE, 1, OK},
     {"folded within the allowance", folded_near, NULL, CB__PASS, true, OK, "read/1", K(16), OK,
      SWEEPS_POINTS, OK},
     {"folded in two sweeps", folded_twice, NULL, CB__PASS, true, OK, "read/1", K(16), UNSTABLE, 1,

@@ -323,7 +323,8 @@ static void left_out(const table *t)
     if (*t->probe->dropped)
         cb__buf_printf(t->out, "dropped, no room in the budget: %s\n", t->probe->dropped);
     if (!t->probe->complete)
-        cb__buf_printf(t->out, "incomplete: %d of %d sweeps\n", t->probe->sweeps, t->probe->planned);
+        cb__buf_printf(t->out, "incomplete: %d of %d sweeps\n", t->probe->sweeps,
+                       t->probe->planned);
 }
 
 void cb__report_probe_table(const cb__probe *probe, const cb_model *model, bool color, bool verbose,
