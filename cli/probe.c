@@ -203,9 +203,8 @@ const cb__verb cb__verb_probe = {
         "Bandwidth of reading, writing and copying and latency of dependent loads over sets of\n"
         "4 KiB to 8x the last-level caches (or a quarter of memory), by one thread, by all and by\n"
         "counts between; dispatch floors; rates of arithmetic. Sizes in random order, six whole\n"
-        "sweeps (three with --quick) in fresh processes, ten controls. What was learned is stored "
-        "as the machine's "
-        "model.\n\n"
+        "sweeps (three with --quick) in fresh processes, ten controls. What was learned is\n"
+        "stored as the machine's model.\n\n"
         "example:\n"
         "  coldbench probe --quick\n",
     .options = options,

@@ -282,7 +282,7 @@ void cb__control_folding(cb__judging *j)
         cb__control_add(
             j, "folding", CB_VERDICT_CONTAMINATED, true, status,
             "%d of %d sizes are off: three times the traffic takes %.3f of three times the time "
-            "at worst (%s); %.0f %% are steady, %.0f %% allowed%s",
+            "at worst (%s); %.0f %% are steady, %.0f %% are allowed%s",
             t.broken, t.seen, t.mid, point_label(j, t.series, t.size).text, 100 * FOLDED_WITHIN,
             100 * FOLDED_CLEAR, disputed_label(&t).text);
 }
@@ -326,9 +326,9 @@ static void order_series(cb__judging *j, int series, tally *t)
         return;
     int ntiny = tiny(j, series, at, fit, n);
     cb__isotonic(fit, weights, (size_t)n, s->kind == CB__BANDWIDTH, fit);
-    const rule in_order = {1 / ORDER_WITHIN, ORDER_WITHIN, CB_VERDICT_CONTAMINATED};
+    const rule in_order = {1 / ORDER_WITHIN, ORDER_WITHIN, CB_VERDICT_CONTAMINATED, 0, 0};
     /* A tiny set that reads slower is bound by its passes, not served by something slower. */
-    const rule starts = {1 / ORDER_WITHIN, ORDER_WITHIN, CB_VERDICT_LOWER_BOUND};
+    const rule starts = {1 / ORDER_WITHIN, ORDER_WITHIN, CB_VERDICT_LOWER_BOUND, 0, 0};
     tally slow_start = {0};
     for (int k = 0; k < n; k++) {
         cb__swept x = j->values[series][at[k]];
