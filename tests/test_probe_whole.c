@@ -157,6 +157,8 @@ static void a_second_thread_that_adds_nothing_is_noticed(void **state)
     cb_model *m = probe_all(&request, &probe);
     for (int i = 0; i < m->nchecks; i++) {
         bool drive = strcmp(m->checks[i].name, "drive") == 0;
+        if (strcmp(m->checks[i].name, "interference") == 0) /* the host's, not scripted */
+            continue;
         assert_int_equal(m->checks[i].status == CB__FAIL, drive);
         drives += drive;
     }
