@@ -82,47 +82,67 @@ static void looking_after_every_round_is_paid_for(void **state)
             double side = crossing((cb__copies)copies, 2 / alpha);
             assert_true(side > 0.1 * alpha / 2 && side <= alpha / 2);
         }
-        print_message("%d copies, alpha 0.01: an interval ever leaves 0 out: at most %.5f\n",
-                      copies, 2 * crossing((cb__copies)copies, 200));
+        print_message("%d copies, alpha 0.01: at most %.5f leave 0 out, %.5f raise an alarm\n",
+                      copies, 2 * crossing((cb__copies)copies, 200),
+                      2 * crossing((cb__copies)copies, 200 * CB__ALARM_SHARE));
     }
 }
 
-/* The running interval and the estimate against their definitions, from all rounds anew. */
+typedef struct {
+    double u[CB__ROUNDS_MAX], v[CB__ROUNDS_MAX], x[CB__ROUNDS_MAX];
+} history;
+
+static double kth_largest(const double *values, int n, int k, int sign)
+{
+    double sorted[CB__ROUNDS_MAX];
+    for (int i = 0; i < n; i++)
+        sorted[i] = -sign * values[i];
+    cb__sort(sorted, (size_t)n);
+    return -sign * sorted[k - 1];
+}
+
+static void narrow(const history *h, cb__copies copies, int n, double bar, cb__bounds *bounds)
+{
+    int k = n < 6 ? 0 : cb__rank_threshold(copies, n, bar);
+    if (k) {
+        bounds->lower = fmax(bounds->lower, kth_largest(h->u, n, k, 1));
+        bounds->upper = fmin(bounds->upper, kth_largest(h->v, n, k, -1));
+    }
+}
+
+static bool same(cb__bounds a, cb__bounds b)
+{
+    return a.lower == b.lower && a.upper == b.upper;
+}
+
+/* The running intervals and the estimate against their definitions, from all rounds anew. */
 static void check_against_definition(cb__copies copies, double alpha, int pairs, uint64_t seed)
 {
-    double us[CB__ROUNDS_MAX], vs[CB__ROUNDS_MAX], xs[CB__ROUNDS_MAX], sorted[CB__ROUNDS_MAX];
-    double lower = -inf, upper = inf;
+    history h;
+    cb__bounds interval = {-inf, inf}, alarm = {-inf, inf};
     cb__rank_rule rule;
     cb__rank_rule_init(&rule, copies, alpha, pairs);
     for (int n = 1; n <= CB__ROUNDS_MAX; n++) {
-        double t[3];
+        double t[3], sorted[CB__ROUNDS_MAX];
         for (uint64_t i = 0; i < 3; i++)
             t[i] = floor(20 * cb_random_f64(cb_random(seed, i, 0, (uint64_t)n))) / 1000 - 0.002;
-        us[n - 1] = vs[n - 1] = xs[n - 1] = t[0];
+        h.u[n - 1] = h.v[n - 1] = h.x[n - 1] = t[0];
         if (copies == CB__THREE_COPIES) {
             double xa = -(t[0] + t[1]) / 3, xa2 = (t[0] - t[2]) / 3, xb = (t[1] + t[2]) / 3;
-            us[n - 1] = xb - (xa > xa2 ? xa : xa2);
-            vs[n - 1] = xb - (xa < xa2 ? xa : xa2);
-            xs[n - 1] = 1.5 * xb;
+            h.u[n - 1] = xb - (xa > xa2 ? xa : xa2);
+            h.v[n - 1] = xb - (xa < xa2 ? xa : xa2);
+            h.x[n - 1] = 1.5 * xb;
             assert_true(cb__rank_rule_add(&rule, t[0], t[1], t[2]));
         } else {
             assert_true(cb__rank_rule_add_pair(&rule, t[0]));
         }
-        int k = n < 6 ? 0 : cb__rank_threshold(copies, n, 2 * pairs / alpha);
-        for (int side = 0; side < 2 && k; side++) {
-            for (int i = 0; i < n; i++)
-                sorted[i] = side ? vs[i] : us[i];
-            cb__sort(sorted, (size_t)n);
-            if (side)
-                upper = fmin(upper, sorted[k - 1]);
-            else
-                lower = fmax(lower, sorted[n - k]);
-        }
+        narrow(&h, copies, n, 2 * pairs / alpha, &interval);
+        narrow(&h, copies, n, 20 * pairs / alpha, &alarm);
         for (int i = 0; i < n; i++)
-            sorted[i] = xs[i];
+            sorted[i] = h.x[i];
         cb__claim claim = cb__rank_rule_claim(&rule);
         assert_int_equal(claim.rounds, n);
-        assert_true(claim.lower == lower && claim.upper == upper);
+        assert_true(same(claim.interval, interval) && same(claim.alarm, alarm));
         assert_true(claim.estimate == cb__median(sorted, (size_t)n));
     }
 }
@@ -144,12 +164,39 @@ static void nothing_is_claimed_before_there_are_rounds_enough(void **state)
     cb__rank_rule rule;
     cb__rank_rule_init(&rule, CB__THREE_COPIES, 0.5, 1);
     cb__claim claim = cb__rank_rule_claim(&rule);
-    assert_true(isnan(claim.estimate) && claim.lower == -inf && claim.upper == inf);
+    assert_true(isnan(claim.estimate) && same(claim.interval, (cb__bounds){-inf, inf}));
     for (int n = 1; n <= CB__ROUNDS_MIN; n++) {
         assert_true(cb__rank_rule_add(&rule, 0, 0.02, 0.02));
         claim = cb__rank_rule_claim(&rule);
-        assert_true((claim.lower > 0) == (n == CB__ROUNDS_MIN));
+        assert_true((claim.interval.lower > 0) == (n == CB__ROUNDS_MIN));
         assert_true(fabs(claim.estimate - 0.02) < 1e-15);
+    }
+}
+
+/* The fewest rounds, all on one side, that bound the effect, and that raise an alarm. */
+static void how_many_rounds_it_takes(void **state)
+{
+    (void)state;
+    static const struct {
+        cb__copies copies;
+        double alpha;
+        int pairs, bound, alarm;
+    } rows[] = {
+        {CB__THREE_COPIES, 0.01, 1, 6, 9}, {CB__THREE_COPIES, 0.01, 6, 8, 10},
+        {CB__THREE_COPIES, 0.05, 1, 6, 7}, {CB__TWO_COPIES, 0.01, 1, 10, 14},
+        {CB__TWO_COPIES, 0.01, 6, 13, 17},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        cb__rank_rule rule;
+        cb__rank_rule_init(&rule, rows[i].copies, rows[i].alpha, rows[i].pairs);
+        for (int n = 1; n <= CB__ROUNDS_MAX; n++) {
+            assert_true(rows[i].copies == CB__TWO_COPIES
+                            ? cb__rank_rule_add_pair(&rule, -0.01)
+                            : cb__rank_rule_add(&rule, 0, -0.01, -0.01));
+            cb__claim claim = cb__rank_rule_claim(&rule);
+            assert_int_equal(claim.interval.upper < 0, n >= rows[i].bound);
+            assert_int_equal(claim.alarm.upper < 0, n >= rows[i].alarm);
+        }
     }
 }
 
@@ -181,6 +228,7 @@ int main(void)
         cmocka_unit_test(looking_after_every_round_is_paid_for),
         cmocka_unit_test(the_claim_is_as_defined),
         cmocka_unit_test(nothing_is_claimed_before_there_are_rounds_enough),
+        cmocka_unit_test(how_many_rounds_it_takes),
         cmocka_unit_test(a_round_that_is_no_number_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,30 +5,31 @@
 cb__decision cb__decide(const cb__decision_facts *facts)
 {
     const cb__claim *claim = &facts->claim;
+    const cb__bounds interval = claim->interval;
     const double margin = log1p(facts->margin);
     if (facts->side_invalid)
         return CB__INCOMPARABLE;
-    if (claim->lower > claim->upper)
+    if (interval.lower > interval.upper)
         return CB__UNSTABLE;
     if (facts->gate_closed)
         return CB__INCOMPARABLE;
-    if (claim->lower > 0 && claim->estimate > margin)
+    if (claim->alarm.lower > 0 && claim->estimate > margin)
         return CB__SLOWER;
-    if (claim->upper < 0 && claim->estimate < -margin)
+    if (claim->alarm.upper < 0 && claim->estimate < -margin)
         return CB__FASTER;
-    if (-margin < claim->lower && claim->upper < margin)
+    if (-margin < interval.lower && interval.upper < margin)
         return CB__TIE;
     return facts->spent || claim->rounds >= CB__ROUNDS_MAX ? CB__INCONCLUSIVE : CB__ANOTHER_ROUND;
 }
 
 bool cb__aa_gate_closed(const cb__claim *aa, double margin)
 {
-    return (aa->lower > 0 || aa->upper < 0) && fabs(aa->estimate) > log1p(margin);
+    return (aa->interval.lower > 0 || aa->interval.upper < 0) && fabs(aa->estimate) > log1p(margin);
 }
 
 double cb__detectable(const cb__claim *claim)
 {
-    return fmax(fabs(claim->lower), fabs(claim->upper));
+    return fmax(fabs(claim->interval.lower), fabs(claim->interval.upper));
 }
 
 const char *cb__decision_name(cb__decision decision)

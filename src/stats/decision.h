@@ -31,18 +31,18 @@ typedef struct cb__decision_facts {
     bool spent; /* no round fits the budget any more; CB__ROUNDS_MAX rounds are the end too */
 } cb__decision_facts;
 
-/* B against A, in this order: a side is invalid: `incomparable`; lower > upper: `unstable`; gate
- * closed: `incomparable`; the interval is above 0 and the estimate above log(1 + margin): `slower`;
- * both below their negatives: `faster`; the interval within the margin: `tie`; then another round,
- * or `inconclusive`. */
+/* B against A, in this order: a side is invalid: `incomparable`; the interval is empty: `unstable`;
+ * gate closed: `incomparable`; the alarm's bounds above 0 and the estimate above log(1 + margin):
+ * `slower`; below 0 and its negative: `faster`; the interval within the margin: `tie`; then another
+ * round, or `inconclusive`. */
 cb__decision cb__decide(const cb__decision_facts *facts);
 
 /* Whether A and its second copy are told apart by more than the margin; `aa`: the claim of a rule
  * of two copies on theta(A,A2). With alpha 0.01 it cannot close before ten rounds. */
 bool cb__aa_gate_closed(const cb__claim *aa, double margin);
 
-/* The larger of |lower|, |upper|: the smallest effect that these rounds could have seen. Infinite
- * until the claim says something. */
+/* The larger of |lower|, |upper| of the interval: the smallest effect that these rounds could have
+ * seen. Infinite until the claim says something. */
 double cb__detectable(const cb__claim *claim);
 
 /* Static storage. */

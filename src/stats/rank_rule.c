@@ -21,13 +21,13 @@ int cb__rank_threshold(cb__copies copies, int n, double bar)
         down[i] = miss / hit;
     }
     int threshold = 0;
-    for (int k = n; k * (int)copies > n; k--) {
+    /* E falls with k, to at most 1 at n/copies: the loop ends above it. */
+    for (int k = n; k > 0; k--) {
         double e = 0;
         for (size_t i = 0; i < MIXED; i++) {
             e += terms[i];
             terms[i] *= down[i];
         }
-        /* E grows with k. */
         if (e < bar)
             break;
         threshold = k;
@@ -37,10 +37,13 @@ int cb__rank_threshold(cb__copies copies, int n, double bar)
 
 void cb__rank_rule_init(cb__rank_rule *rule, cb__copies copies, double alpha, int pairs)
 {
+    const cb__bounds open = {-(double)INFINITY, (double)INFINITY};
+    const double bar = 2 * pairs / alpha;
     *rule = (cb__rank_rule){.copies = copies,
-                            .bar = 2 * pairs / alpha,
-                            .lower = -(double)INFINITY,
-                            .upper = (double)INFINITY};
+                            .bar = bar,
+                            .alarm_bar = bar * CB__ALARM_SHARE,
+                            .interval = open,
+                            .alarm = open};
 }
 
 /* Into values[0..n), which rise by sign * value. */
@@ -53,20 +56,26 @@ static void insert(double *values, int n, double value, int sign)
     values[at] = value;
 }
 
+static void narrow(const cb__rank_rule *rule, double bar, cb__bounds *bounds)
+{
+    if (rule->rounds < CB__ROUNDS_MIN)
+        return;
+    int k = cb__rank_threshold(rule->copies, rule->rounds, bar);
+    if (k > 0) {
+        bounds->lower = fmax(bounds->lower, rule->least[k - 1]);
+        bounds->upper = fmin(bounds->upper, rule->most[k - 1]);
+    }
+}
+
 static bool add(cb__rank_rule *rule, double least, double most, double effect)
 {
-    if (rule->rounds == CB__ROUNDS_MAX || !isfinite(least) || !isfinite(most) || !isfinite(effect))
+    if (rule->rounds == CB__ROUNDS_MAX || !isfinite(least) || !isfinite(most))
         return false;
     insert(rule->least, rule->rounds, least, -1);
     insert(rule->most, rule->rounds, most, 1);
     rule->effect[rule->rounds++] = effect;
-    int k = rule->rounds < CB__ROUNDS_MIN
-                ? 0
-                : cb__rank_threshold(rule->copies, rule->rounds, rule->bar);
-    if (k > 0) {
-        rule->lower = fmax(rule->lower, rule->least[k - 1]);
-        rule->upper = fmin(rule->upper, rule->most[k - 1]);
-    }
+    narrow(rule, rule->bar, &rule->interval);
+    narrow(rule, rule->alarm_bar, &rule->alarm);
     return true;
 }
 
@@ -88,6 +97,6 @@ cb__claim cb__rank_rule_claim(const cb__rank_rule *rule)
 {
     double effect[CB__ROUNDS_MAX];
     memcpy(effect, rule->effect, (size_t)rule->rounds * sizeof *effect);
-    return (cb__claim){rule->lower, rule->upper, cb__median(effect, (size_t)rule->rounds),
+    return (cb__claim){rule->interval, rule->alarm, cb__median(effect, (size_t)rule->rounds),
                        rule->rounds};
 }

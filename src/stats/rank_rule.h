@@ -18,19 +18,29 @@ enum { CB__ROUNDS_MIN = 6, CB__ROUNDS_MAX = 40 };
  * A, A2 and B. The value is the number of copies among which B is one by lot. */
 typedef enum cb__copies { CB__TWO_COPIES = 2, CB__THREE_COPIES = 3 } cb__copies;
 
-/* [lower, upper]: confidence sequence of log(tB/tA); infinite ends until there are rounds enough
- * to say anything. estimate: of the same; NaN without rounds. */
+/* An alarm (`slower`, `faster`) takes a tenth of alpha: docs/decisions/0009-compare-statistics.md.
+ */
+enum { CB__ALARM_SHARE = 10 };
+
+/* A confidence sequence of log(tB/tA); infinite ends until there are rounds enough to say
+ * anything. */
+typedef struct cb__bounds {
+    double lower, upper;
+} cb__bounds;
+
 typedef struct cb__claim {
-    double lower, upper, estimate;
+    cb__bounds interval; /* at alpha */
+    cb__bounds alarm;    /* at alpha / CB__ALARM_SHARE: not narrower */
+    double estimate;     /* of log(tB/tA); NaN without rounds */
     int rounds;
 } cb__claim;
 
 /* The rounds so far; private. */
 typedef struct cb__rank_rule {
     cb__copies copies;
-    double bar;
+    double bar, alarm_bar; /* for E */
+    cb__bounds interval, alarm;
     int rounds;
-    double lower, upper;
     double least[CB__ROUNDS_MAX]; /* by which B exceeds the slowest other copy; largest first */
     double most[CB__ROUNDS_MAX];  /* ... the fastest other copy; smallest first */
     double effect[CB__ROUNDS_MAX];
