@@ -153,59 +153,92 @@ cb_status cb__module_validate(const cb_module *table, const char *origin, cb_err
     return status;
 }
 
-static cb_status open_library(const char *origin, bool builtin, cb__dl **out, cb_error *err)
+static cb_status open_file(const char *origin, cb__dl **out, cb_error *err)
 {
-    if (!builtin) {
-        /* dlopen searches the library path for a bare name; a module is a file that the user named.
-         */
-        char path[544];
-        snprintf(path, sizeof path, "%s%s", strchr(origin, '/') ? "" : "./", origin);
-        if (cb__dl_open(path, out, err) != CB_OK) {
-            if (err)
-                err->status = CB_USAGE;
-            return CB_USAGE;
-        }
+    /* dlopen searches the library path for a bare name; a module is a file that the user named. */
+    char path[544];
+    snprintf(path, sizeof path, "%s%s", strchr(origin, '/') ? "" : "./", origin);
+    if (cb__dl_open(path, out, err) == CB_OK)
         return CB_OK;
-    }
-    for (int i = 0; i < cb__embedded_module_count; i++) {
-        const cb__embedded_module *m = &cb__embedded_modules[i];
-        if (strcmp(m->name, origin) == 0)
-            return cb__dl_open_bytes(m->name, m->bytes, m->size, out, err);
-    }
-    return cb_error_set(err, CB_INTERNAL, "no embedded module '%s'", origin);
+    if (err)
+        err->status = CB_USAGE;
+    return CB_USAGE;
 }
 
-cb_status cb__module_open(const char *origin, bool builtin, cb__module **out, cb_error *err)
+static cb_status new_module(const char *origin, bool builtin, cb__module **out, cb_error *err)
 {
     *out = NULL;
     if (strlen(origin) >= sizeof(((cb__module *)0)->origin))
         return cb_error_set(err, CB_USAGE, "module path is longer than %zu bytes",
                             sizeof(((cb__module *)0)->origin) - 1);
-    cb__module *module = calloc(1, sizeof *module);
-    if (!module)
+    *out = calloc(1, sizeof **out);
+    if (!*out)
         return cb_error_set(err, CB_NO_MEMORY, "module %s: no memory", origin);
-    snprintf(module->origin, sizeof module->origin, "%s", origin);
-    module->builtin = builtin;
-    cb_status status = open_library(origin, builtin, &module->library, err);
-    if (status != CB_OK)
-        goto out;
+    snprintf((*out)->origin, sizeof(*out)->origin, "%s", origin);
+    (*out)->builtin = builtin;
+    return CB_OK;
+}
+
+static cb_status enter(cb__module *module, cb_error *err)
+{
     const cb_module *(*entry)(void) = NULL;
     void *symbol = cb__dl_symbol(module->library, "cb_module_entry");
-    if (!symbol) {
-        status = bad(err, origin,
-                     "it exports no function cb_module_entry: it is no coldbench kernel module "
-                     "(include/coldbench/kernel.h says what one is)");
-        goto out;
-    }
+    if (!symbol)
+        return bad(err, module->origin,
+                   "it exports no function cb_module_entry: it is no coldbench kernel module "
+                   "(include/coldbench/kernel.h says what one is)");
     memcpy(&entry, &symbol, sizeof entry);
     module->table = entry();
-    status = cb__module_validate(module->table, origin, err);
-out:
-    if (status != CB_OK)
-        cb__module_close(module);
-    else
-        *out = module;
+    return cb__module_validate(module->table, module->origin, err);
+}
+
+/* Closes what a failure leaves half open. */
+static cb_status finish(cb__module **module, cb_status status, cb_error *err)
+{
+    if (status == CB_OK)
+        status = enter(*module, err);
+    if (status != CB_OK) {
+        cb__module_close(*module);
+        *module = NULL;
+    }
     return status;
+}
+
+cb_status cb__module_embedded(const char *name, const void **bytes, size_t *size, cb_error *err)
+{
+    for (int i = 0; i < cb__embedded_module_count; i++) {
+        const cb__embedded_module *m = &cb__embedded_modules[i];
+        if (strcmp(m->name, name) != 0)
+            continue;
+        *bytes = m->bytes;
+        *size = m->size;
+        return CB_OK;
+    }
+    return cb_error_set(err, CB_INTERNAL, "no embedded module '%s'", name);
+}
+
+cb_status cb__module_open_bytes(const char *origin, const void *bytes, size_t size, bool builtin,
+                                cb__module **out, cb_error *err)
+{
+    cb_status status = new_module(origin, builtin, out, err);
+    if (status == CB_OK)
+        status = cb__dl_open_bytes(origin, bytes, size, &(*out)->library, err);
+    return finish(out, status, err);
+}
+
+cb_status cb__module_open(const char *origin, bool builtin, cb__module **out, cb_error *err)
+{
+    const void *bytes = NULL;
+    size_t size = 0;
+    if (builtin) {
+        cb_status status = cb__module_embedded(origin, &bytes, &size, err);
+        return status == CB_OK ? cb__module_open_bytes(origin, bytes, size, true, out, err)
+                               : status;
+    }
+    cb_status status = new_module(origin, false, out, err);
+    if (status == CB_OK)
+        status = open_file(origin, &(*out)->library, err);
+    return finish(out, status, err);
 }
 
 void cb__module_close(cb__module *module)

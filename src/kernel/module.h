@@ -25,6 +25,12 @@ typedef struct cb__suite {
 
 /* Loads one module from a file or, builtin, from memory (a new image each time). */
 cb_status cb__module_open(const char *origin, bool builtin, cb__module **out, cb_error *err);
+/* Loads the bytes of a module's file through a new memory file: a new image on pages of its own
+ * each time. `origin` is what messages call it. */
+cb_status cb__module_open_bytes(const char *origin, const void *bytes, size_t size, bool builtin,
+                                cb__module **out, cb_error *err);
+/* The bytes of an embedded module; CB_INTERNAL: there is none of that name. */
+cb_status cb__module_embedded(const char *name, const void **bytes, size_t *size, cb_error *err);
 void cb__module_close(cb__module *module);
 /* Everything that can be said of a module without calling it: version, limits, names, pointers.
  * CB_USAGE names what is wrong. */
