@@ -57,7 +57,8 @@ typedef struct cb__device_info {
     double peak_bytes_per_cycle;  /* of one thread, where peak_bytes_per_s moves with the clock; 0:
                                      it does not */
     double peak_dram_bytes_per_s; /* physical ceiling of the memory behind the caches; 0: unknown */
-    bool has_counters; /* bare metal with counters: clock and interference checks are required */
+    char processors[512]; /* that the threads stand on, "1 0"; "": unknown, or too many to name */
+    bool has_counters;    /* bare metal with counters: clock and interference checks are required */
 } cb__device_info;
 
 /* Code with its problem and tunables: what a kernel's case is to a device. Borrowed throughout. */
@@ -125,6 +126,13 @@ typedef struct cb__backend {
     void (*begin)(cb__device *device, uint64_t seed, uint64_t elapsed_ns);
     /* Optional: core clock in Hz, measured now (default: 0, unknown). */
     double (*clock_hz)(cb__device *device);
+    /* Optional: the next slot is arm `arm`'s, at place `place` of its block (default: nothing to
+     * know). For scripts; called between slots. */
+    void (*mark)(cb__device *device, int arm, int place);
+    /* Optional: a device on the processors that an earlier process named in
+     * cb__device_info.processors: nothing of the machine is read again, and info() knows only the
+     * threads (default: open). */
+    cb_status (*open_on)(const char *processors, cb__device **out, cb_error *err);
 } cb__backend;
 
 /* "cpu", "fake:SCRIPT", "cuda:0" ... -> backend and the text after ':'. Unknown names are CB_USAGE

@@ -101,3 +101,17 @@ int cb__default_threads(const cb__topology *t)
         threads = (int)t->quota;
     return threads > 1 ? threads : 1;
 }
+
+int cb__processors_read(const char *text, int *cpus)
+{
+    int n = 0;
+    for (const char *at = text; *at;) {
+        char *end = NULL;
+        long cpu = strtol(at, &end, 10);
+        if (end == at || cpu < 0 || cpu >= CB__CPUS_MAX || n == CB__CPUS_MAX)
+            return 0;
+        cpus[n++] = (int)cpu;
+        at = end;
+    }
+    return n;
+}

@@ -46,5 +46,7 @@ typedef struct cb__topology {
 cb_status cb__topology_read(const char *root, cb__topology *out, cb_error *err);
 /* One thread a physical core in the mask, at most the quota rounded down (at least 1). */
 int cb__default_threads(const cb__topology *t);
+/* "3 1" -> {3, 1}, at most CB__CPUS_MAX; how many, 0 where the text is anything else. */
+int cb__processors_read(const char *text, int *cpus);
 
 #endif

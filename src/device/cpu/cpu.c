@@ -19,6 +19,7 @@ struct cb__device {
     cb__topology topology;
     cb__environment environment;
     int threads;
+    int cpus[CB__CPUS_MAX]; /* of the threads */
     double clock_hz;
     _Atomic int failure; /* first nonzero code since the last sync */
     cb__host_memory memory;
@@ -286,14 +287,32 @@ static cb_status cpu_open(const char *script, int threads, cb__placement placeme
                               device->threads, limit);
         goto out;
     }
-    int cpus[CB__CPUS_MAX];
     if (device->threads > t->ncores)
         placement = CB__COMPACT;
-    processors(t, device->threads, placement, cpus);
-    status = cb__pool_new(cpus, device->threads, &device->pool, err);
+    processors(t, device->threads, placement, device->cpus);
+    status = cb__pool_new(device->cpus, device->threads, &device->pool, err);
     if (status == CB_OK)
         device->clock_hz = cb__core_hz(200000, 5);
 out:
+    if (status != CB_OK)
+        cpu_close(device);
+    else
+        *out = device;
+    return status;
+}
+
+static cb_status cpu_open_on(const char *names, cb__device **out, cb_error *err)
+{
+    cb__device *device = calloc(1, sizeof *device);
+    *out = NULL;
+    if (!device)
+        return cb_error_set(err, CB_NO_MEMORY, "cpu device: no memory");
+    cb__host_memory_init(&device->memory, "cpu");
+    device->threads = cb__processors_read(names, device->cpus);
+    cb_status status =
+        device->threads
+            ? cb__pool_new(device->cpus, device->threads, &device->pool, err)
+            : cb_error_set(err, CB_USAGE, "processors '%s' are not a list of numbers", names);
     if (status != CB_OK)
         cpu_close(device);
     else
@@ -350,6 +369,16 @@ static cb_status cpu_identify(const char *script, char identity[64], cb_error *e
     return status;
 }
 
+static void name_processors(const cb__device *device, cb__device_info *out)
+{
+    size_t at = 0, size = sizeof out->processors;
+    for (int i = 0; i < device->threads && at < size; i++)
+        at += (size_t)snprintf(out->processors + at, size - at, "%s%d", i ? " " : "",
+                               device->cpus[i]);
+    if (at >= size)
+        out->processors[0] = '\0';
+}
+
 static void cpu_info(cb__device *device, cb__device_info *out)
 {
     const cb__topology *t = &device->topology;
@@ -362,6 +391,7 @@ static void cpu_info(cb__device *device, cb__device_info *out)
     snprintf(out->clock, sizeof out->clock, "CLOCK_MONOTONIC");
     out->peak_bytes_per_s = t->load_bytes_per_cycle * device->clock_hz * device->threads;
     out->peak_bytes_per_cycle = t->load_bytes_per_cycle;
+    name_processors(device, out);
     out->has_counters = !device->environment.virtual_machine && !device->environment.container;
 }
 
@@ -371,6 +401,7 @@ const cb__backend cb__backend_cpu = {
     .name = "cpu",
     .help = "this machine's processors, one pinned thread a physical core",
     .open = cpu_open,
+    .open_on = cpu_open_on,
     .close = cpu_close,
     .identify = cpu_identify,
     .info = cpu_info,

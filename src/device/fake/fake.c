@@ -21,6 +21,8 @@ struct cb__device {
     double now_ns;
     uint64_t seed, launches, kernel_launches;
     int failure;
+    int arm, place; /* of the slot in work; -1: none was named */
+    bool offset;    /* this process is one of those that make process_arm slower */
     cb__host_memory memory;
     touched *recent; /* most recent first, until their bytes pass the cache */
     int nrecent;
@@ -86,6 +88,13 @@ static int64_t chain(const cb__launch *launch)
     return launch->code->kernel->ndims > 0 ? launch->code->problem.shape[0] : 0;
 }
 
+static double slot_factor(const cb__device *device)
+{
+    const cb__fake_script *s = &device->script;
+    double factor = device->place == 0 ? 1 + s->place : 1;
+    return device->offset && device->arm == s->process_arm ? factor * (1 + s->process) : factor;
+}
+
 static double launch_ns(cb__device *device, const cb__launch *launch, double floor_ns)
 {
     const cb__fake_script *s = &device->script;
@@ -98,6 +107,7 @@ static double launch_ns(cb__device *device, const cb__launch *launch, double flo
     double factor = 1 + s->drift * seconds;
     if (!is_twin(launch->code))
         factor *= s->kernel_factor * (1 + s->arm_drift * seconds);
+    factor *= slot_factor(device);
     uint64_t word = cb_random(device->seed, 0, 0, device->launches++);
     factor *= 1 + s->noise * (2 * cb_random_f64(word) - 1);
     /* The first pass finds what was there; the others, what it left. */
@@ -161,6 +171,14 @@ static void fake_begin(cb__device *device, uint64_t seed, uint64_t elapsed_ns)
 {
     device->seed = seed;
     device->now_ns = (double)elapsed_ns;
+    device->offset =
+        cb_random_f64(cb_random(seed, 0x6f66667365u, 0, 0)) < device->script.process_share;
+}
+
+static void fake_mark(cb__device *device, int arm, int place)
+{
+    device->arm = arm;
+    device->place = place;
 }
 
 static cb_status fake_batch_new(cb__device *device, const cb__launch *launches, int n,
@@ -257,6 +275,7 @@ static cb_status fake_open(const char *script, int threads, cb__placement placem
         return cb_error_set(err, CB_NO_MEMORY, "fake device: no memory");
     cb__host_memory_init(&device->memory, "fake");
     device->threads = threads ? threads : 1;
+    device->arm = device->place = -1;
     cb_status status = cb__fake_parse(script, &device->script, err);
     device->recent = calloc(SETS_MAX, sizeof *device->recent);
     if (status == CB_OK && !device->recent)
@@ -307,4 +326,5 @@ const cb__backend cb__backend_fake = {
     .batch_span_ns = fake_batch_span_ns,
     .batch_free = fake_batch_free,
     .begin = fake_begin,
+    .mark = fake_mark,
 };

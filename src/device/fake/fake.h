@@ -26,7 +26,11 @@ typedef struct cb__fake_script {
     double noise;             /* each launch: times 1 + noise * u, u uniform in [-1, 1) */
     double drift;             /* everything: slower by this fraction each second of device time */
     double arm_drift;         /* the same for kernels but the twins alone */
-    int64_t fail_launch;      /* the kernel's launch of this number fails; 0: none does */
+    double place;             /* the first slot of a block: slower by this fraction */
+    int64_t process_arm;  /* arm of a comparison (A, A2, B ...: 0, 1, 2 ...) whose launches ... */
+    double process;       /* ... are slower by this fraction ... */
+    double process_share; /* ... in this share of the rounds, drawn by their seed */
+    int64_t fail_launch;  /* the kernel's launch of this number fails; 0: none does */
 } cb__fake_script;
 
 /* "cache=64MiB,dram_gbs=40": the defaults where left out. CB_USAGE names the unknown key and the

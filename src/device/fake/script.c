@@ -36,6 +36,10 @@ static const field fields[] = {
     REAL(noise, 0.005, 0, 0.9),
     REAL(drift, 0, -0.9, 100),
     REAL(arm_drift, 0, -0.9, 100),
+    REAL(place, 0, -0.9, 100),
+    INTEGER(process_arm, 2, 0, 64),
+    REAL(process, 0, -0.9, 100),
+    REAL(process_share, 1, 0, 1),
     INTEGER(fail_launch, 0, 0, 1e15),
 };
 
