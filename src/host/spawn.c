@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -125,7 +126,7 @@ extern char **environ;
 cb_status cb__spawn(char *const argv[], char *const envp[], const int *fds, int nfds,
                     cb__child *out, cb_error *err)
 {
-    *out = (cb__child){.pid = -1, .to = -1, .from = -1, .diagnostics = -1};
+    *out = (cb__child){.pid = -1, .pidfd = -1, .to = -1, .from = -1, .diagnostics = -1};
     for (int i = 0; i < nfds; i++)
         if (fds[i] < 3)
             return cb_error_set(err, CB_INTERNAL, "descriptor %d cannot be passed to '%s'", fds[i],
@@ -151,6 +152,7 @@ cb_status cb__spawn(char *const argv[], char *const envp[], const int *fds, int 
                             strerror(failed));
     }
     out->pid = pid;
+    out->pidfd = (int)syscall(SYS_pidfd_open, pid, 0); /* close-on-exec by itself */
     out->to = p.in[1];
     out->from = p.out[0];
     out->diagnostics = p.diagnostics[0];
@@ -212,17 +214,18 @@ static bool has_ended(cb__child *child)
 /* Waits for anything on the child's pipes, at most until the deadline or a slice. */
 static void wait_for_pipes(const cb__child *child, bool writing, uint64_t deadline_ns)
 {
-    struct pollfd set[3] = {{.fd = child->from, .events = POLLIN},
+    struct pollfd set[4] = {{.fd = child->from, .events = POLLIN},
                             {.fd = child->diagnostics, .events = POLLIN},
-                            {.fd = writing ? child->to : -1, .events = POLLOUT}};
+                            {.fd = writing ? child->to : -1, .events = POLLOUT},
+                            {.fd = child->pidfd, .events = POLLIN}};
     uint64_t now = cb__clock_ns();
     uint64_t left = deadline_ns > now ? deadline_ns - now : 0;
     if (left > slice_ns)
         left = slice_ns;
-    /* No pipe left: only the child's end can come, which poll does not report. */
-    if (child->from < 0 && left > 5000000)
+    /* No pipe left: only the child's end can come, which poll does not report everywhere. */
+    if (child->from < 0 && child->pidfd < 0 && left > 5000000)
         left = 5000000;
-    poll(set, 3, (int)((left + 999999) / 1000000));
+    poll(set, 4, (int)((left + 999999) / 1000000));
 }
 
 void cb__child_fate(const cb__child *child, char *text, size_t size)
@@ -416,6 +419,7 @@ void cb__child_end(cb__child *child, uint64_t grace_ns)
     }
     close_end(&child->from);
     close_end(&child->diagnostics);
+    close_end(&child->pidfd);
     cb__buf_fini(&child->in);
     cb__buf_fini(&child->stderr_tail);
     child->pid = -1;

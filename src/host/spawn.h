@@ -11,6 +11,7 @@
 
 typedef struct cb__child {
     pid_t pid;
+    int pidfd;                 /* tells of its end; -1: this kernel has none */
     int to, from, diagnostics; /* pipes to its stdin, from its stdout and stderr (non-blocking) */
     cb__buf in;                /* read and not yet given out */
     cb__buf stderr_tail;       /* the last 8 KiB of its stderr */
