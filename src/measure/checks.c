@@ -295,6 +295,21 @@ static void drive(judge *j)
             "the twin is the fastest of %d", e->twin_candidates);
 }
 
+static cb_verdict verdict_of(const judge *j)
+{
+    cb_verdict verdict = CB_VERDICT_OK;
+    for (int i = 0; i < j->n; i++) {
+        const cb__check *check = &j->checks[i];
+        cb_verdict says = !check->required            ? CB_VERDICT_OK
+                          : check->status == CB__FAIL ? check->verdict
+                          : check->status == CB__SKIP ? CB_VERDICT_UNKNOWN
+                                                      : CB_VERDICT_OK;
+        if (says < verdict)
+            verdict = says;
+    }
+    return verdict;
+}
+
 cb_verdict cb__judge(const cb__evidence *e, cb__check *checks, int *nchecks)
 {
     judge j = {e, checks, 0};
@@ -309,16 +324,17 @@ cb_verdict cb__judge(const cb__evidence *e, cb__check *checks, int *nchecks)
     floors(&j);
     drive(&j);
     *nchecks = j.n;
-    cb_verdict verdict = CB_VERDICT_OK;
-    for (int i = 0; i < j.n; i++) {
-        cb_verdict says = !checks[i].required            ? CB_VERDICT_OK
-                          : checks[i].status == CB__FAIL ? checks[i].verdict
-                          : checks[i].status == CB__SKIP ? CB_VERDICT_UNKNOWN
-                                                         : CB_VERDICT_OK;
-        if (says < verdict)
-            verdict = says;
-    }
-    return verdict;
+    return verdict_of(&j);
+}
+
+cb_verdict cb__judge_side(const cb__evidence *e, cb__check *checks, int *nchecks)
+{
+    judge j = {e, checks, 0};
+    process(&j);
+    outputs(&j);
+    ceiling(&j);
+    *nchecks = j.n;
+    return verdict_of(&j);
 }
 
 void cb__residency_text(const cb__evidence *e, char *text, size_t size)

@@ -54,6 +54,10 @@ typedef struct cb__evidence {
 /* Fills checks (room for CB__CHECKS_MAX) and gives the verdict. */
 cb_verdict cb__judge(const cb__evidence *e, cb__check *checks, int *nchecks);
 
+/* Of one side of a comparison, by itself: launch, worker, written, guards, inputs, bound, finite,
+ * ceiling. */
+cb_verdict cb__judge_side(const cb__evidence *e, cb__check *checks, int *nchecks);
+
 /* The share of a figure that is dispatch: floor / time, at most 1. */
 double cb__floor_share(const cb__evidence *e);
 /* The paired ratio has settled: hi / lo - 1 <= 5 %, no trend within rounds above 5 %. Without a

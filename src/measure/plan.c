@@ -99,11 +99,16 @@ static void lay_out(const cb__case *c, cb__plan *plan)
     plan->file_bytes = in_statics; /* completed when the number of sets is known */
 }
 
-static void count_sets(const cb__case *c, const cb__device_info *info, bool cold, cb__plan *plan)
+static uint64_t touched(const cb__case *c, const cb__plan *plan)
 {
     uint64_t moved = c->cost.bytes_read + c->cost.bytes_written;
     /* Without rotating operands and without a twin there is no set at all. */
-    plan->touched_bytes = max64(moved < plan->set_bytes ? moved : plan->set_bytes, 1);
+    return max64(moved < plan->set_bytes ? moved : plan->set_bytes, 1);
+}
+
+static void count_sets(const cb__case *c, const cb__device_info *info, bool cold, cb__plan *plan)
+{
+    plan->touched_bytes = touched(c, plan);
     /* An unknown last level is taken as 64 MiB; the proof of coldness is what decides. */
     plan->llc_bytes = info->llc_bytes ? info->llc_bytes : UINT64_C(64) << 20;
     plan->needed_bytes = max64(4 * plan->llc_bytes, info->beyond_bytes);
@@ -147,6 +152,20 @@ static cb_status check_memory(const cb__case *c, const cb__device_info *info, bo
         (double)info->memory_bytes / 1048576.0, cold ? "; --cache warm needs one set" : "");
 }
 
+static cb_status no_cold_state(const cb__case *c, cb_error *err)
+{
+    return cb_error_set(err, CB_USAGE,
+                        "%s streams no operand, so it has no cold state; use --cache warm",
+                        c->kernel->name);
+}
+
+/* `statics`: bytes of the inputs. */
+static void close_file(cb__plan *plan, uint64_t statics)
+{
+    plan->static_offset = (uint64_t)plan->sets * plan->set_bytes;
+    plan->file_bytes = align(plan->static_offset + statics + 4096, 4096);
+}
+
 cb_status cb__plan_make(const cb__case *c, const cb__device_info *info, bool cold, cb__plan *plan,
                         cb_error *err)
 {
@@ -154,12 +173,80 @@ cb_status cb__plan_make(const cb__case *c, const cb__device_info *info, bool col
     choose_twin(c, plan);
     lay_out(c, plan);
     if (cold && !plan->streams)
-        return cb_error_set(err, CB_USAGE,
-                            "%s streams no operand, so it has no cold state; use --cache warm",
-                            c->kernel->name);
+        return no_cold_state(c, err);
     count_sets(c, info, cold, plan);
-    uint64_t statics = plan->file_bytes;
-    plan->static_offset = (uint64_t)plan->sets * plan->set_bytes;
-    plan->file_bytes = align(plan->static_offset + statics + 4096, 4096);
+    close_file(plan, plan->file_bytes);
     return check_memory(c, info, cold, plan, err);
+}
+
+/* ---- side by side ---- */
+
+enum { VERIFIED_MAX = 8 };
+
+cb_status cb__plan_lay(const cb__case *c, const cb__layout *layout, bool cold, cb__plan *plan,
+                       cb_error *err)
+{
+    *plan = (cb__plan){0};
+    lay_out(c, plan);
+    if (plan->set_bytes > layout->set_bytes || plan->slot_bytes > layout->slot_bytes ||
+        plan->file_bytes > layout->static_bytes || layout->batch < 1 || layout->k < 1)
+        return cb_error_set(err, CB_USAGE, "%s does not fit the layout of the comparison",
+                            c->kernel->name);
+    plan->touched_bytes = touched(c, plan);
+    plan->batch = layout->batch;
+    plan->k = plan->sets = cold ? layout->k : 1;
+    plan->slots = cold ? plan->k : plan->batch;
+    plan->set_bytes = layout->set_bytes;
+    plan->slot_bytes = layout->slot_bytes;
+    close_file(plan, layout->static_bytes);
+    return CB_OK;
+}
+
+static void unite(cb__layout *all, const cb__plan *one)
+{
+    all->k = one->k > all->k ? one->k : all->k;
+    all->batch = one->batch > all->batch ? one->batch : all->batch;
+    all->set_bytes = max64(all->set_bytes, one->set_bytes);
+    all->slot_bytes = max64(all->slot_bytes, one->slot_bytes);
+    all->static_bytes = max64(all->static_bytes, one->file_bytes);
+}
+
+cb_status cb__plan_arms(const cb__case *cases, int n, const cb__device_info *info, bool cold,
+                        cb__plan *plans, cb__layout *layout, cb_error *err)
+{
+    *layout = (cb__layout){0};
+    for (int i = 0; i < n; i++) {
+        plans[i] = (cb__plan){0};
+        lay_out(&cases[i], &plans[i]);
+        if (cold && !plans[i].streams)
+            return no_cold_state(&cases[i], err);
+        count_sets(&cases[i], info, cold, &plans[i]);
+        unite(layout, &plans[i]);
+    }
+    layout->k = (int)align((uint64_t)layout->k, (uint64_t)layout->batch);
+    cb_status status = CB_OK;
+    for (int i = 0; i < n && status == CB_OK; i++) {
+        uint64_t llc_bytes = plans[i].llc_bytes, needed_bytes = plans[i].needed_bytes;
+        status = cb__plan_lay(&cases[i], layout, cold, &plans[i], err);
+        plans[i].llc_bytes = llc_bytes;
+        plans[i].needed_bytes = needed_bytes;
+        if (status == CB_OK)
+            status = check_memory(&cases[i], info, cold, &plans[i], err);
+    }
+    return status;
+}
+
+int cb__plan_verified(const cb__plan *plan)
+{
+    int n = cb__plan_handed_slots(plan);
+    return n < VERIFIED_MAX ? n : VERIFIED_MAX;
+}
+
+cb__plan cb__plan_head(const cb__plan *plan, int sets)
+{
+    cb__plan head = *plan;
+    head.sets = sets < plan->sets ? sets : plan->sets;
+    head.static_offset = (uint64_t)head.sets * plan->set_bytes;
+    head.file_bytes = plan->file_bytes - plan->static_offset + head.static_offset;
+    return head;
 }

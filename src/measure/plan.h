@@ -44,6 +44,26 @@ typedef struct cb__plan {
 cb_status cb__plan_make(const cb__case *c, const cb__device_info *info, bool cold, cb__plan *out,
                         cb_error *err);
 
+/* What cases that are measured side by side have alike, whatever each of them needs by itself. */
+typedef struct cb__layout {
+    int k, batch;
+    uint64_t set_bytes, slot_bytes, static_bytes;
+} cb__layout;
+
+/* Plans of cases that are measured side by side: the same sets at the same places, as many as the
+ * one that needs most, and slots that hold the outputs of any. No twin, and k sets alone: nothing
+ * is proven on 2k. A launch's output slot is the number of its set, or of its place in a batch. */
+cb_status cb__plan_arms(const cb__case *cases, int n, const cb__device_info *info, bool cold,
+                        cb__plan *plans, cb__layout *layout, cb_error *err);
+/* The plan of one of them, in a process that has not all. CB_USAGE where the layout does not hold
+ * the case. */
+cb_status cb__plan_lay(const cb__case *c, const cb__layout *layout, bool cold, cb__plan *plan,
+                       cb_error *err);
+/* How many sets (cold) and slots such plans verify: the first ones. */
+int cb__plan_verified(const cb__plan *plan);
+/* The file that holds the first `sets` sets of a plan, and its inputs. */
+cb__plan cb__plan_head(const cb__plan *plan, int sets);
+
 /* Row that set `set` puts first where the kernel rotates rows: (set * 40503) mod rows, or set mod
  * rows where rows divides 40503: distinct for neighbours unless there is one row. */
 uint64_t cb__plan_rotation(uint64_t set, uint64_t rows);
