@@ -153,6 +153,7 @@ void cb__describe_answer_write(const cb__device_info *info, cb__buf *line)
     put_real(&w, "peak_bytes_per_s", info->peak_bytes_per_s);
     put_real(&w, "peak_bytes_per_cycle", info->peak_bytes_per_cycle);
     put_real(&w, "peak_dram_bytes_per_s", info->peak_dram_bytes_per_s);
+    put_text(&w, "processors", info->processors);
     put_bool(&w, "has_counters", info->has_counters);
     put_bool(&w, "placements_differ", info->placements_differ);
     cb__json_key(&w, "caches");
@@ -179,6 +180,7 @@ cb_status cb__describe_answer_read(const cb__json *json, cb__device_info *info, 
     info->peak_bytes_per_s = fmax(real(json, "peak_bytes_per_s", &own), 0);
     info->peak_bytes_per_cycle = fmax(real(json, "peak_bytes_per_cycle", &own), 0);
     info->peak_dram_bytes_per_s = fmax(real(json, "peak_dram_bytes_per_s", &own), 0);
+    text(json, "processors", info->processors, sizeof info->processors, &own);
     info->has_counters = truth(json, "has_counters", &own);
     info->placements_differ = truth(json, "placements_differ", &own);
     const cb__json *caches = cb__json_get(json, "caches");

@@ -47,56 +47,94 @@ static cb_status take_line(const cb__asker *asker, const cb__buf *line, const ch
     return status;
 }
 
+enum { FDS_MAX = 3 + 2 * CB__DUEL_ARMS_MAX };
+
+static void add_descriptor(int fd, int *fds, int *n)
+{
+    for (int i = 0; i < *n; i++)
+        if (fds[i] == fd)
+            return;
+    if (fd > 2)
+        fds[(*n)++] = fd;
+}
+
 static int descriptors(const cb__work *work, int *fds)
 {
-    const int all[] = {work->ring_fd, work->reference_fd, work->exchange_fd};
     int n = 0;
-    for (int i = 0; i < 3; i++)
-        if (all[i] > 2)
-            fds[n++] = all[i];
+    add_descriptor(work->ring_fd, fds, &n);
+    add_descriptor(work->reference_fd, fds, &n);
+    add_descriptor(work->exchange_fd, fds, &n);
+    for (int i = 0; i < work->duel.narms; i++) {
+        add_descriptor(work->duel.arms[i].module_fd, fds, &n);
+        add_descriptor(work->duel.arms[i].ring_fd, fds, &n);
+    }
     return n;
 }
 
-cb_status cb__ask(const cb__asker *asker, const cb__work *work, const char *type, cb__json **answer,
-                  cb_error *err)
+cb_status cb__worker_start(const cb__asker *asker, char *const *environment, const int *fds,
+                           int nfds, cb__worker *out, cb_error *err)
 {
     static char *const self[] = {(char *)(uintptr_t) "/proc/self/exe",
                                  (char *)(uintptr_t)CB__WORKER_FLAG, NULL};
-    int fds[3];
-    int nfds = descriptors(work, fds);
-    cb__child child;
+    out->asker = asker;
+    return cb__spawn(asker->command.argv ? asker->command.argv : self, environment, fds, nfds,
+                     &out->child, err);
+}
+
+static cb_status too_late(const cb__asker *asker, bool silent, cb_error *err)
+{
+    cb_error_clear(err);
+    if (silent)
+        return cb_error_set(err, CB_TIMEOUT, "the worker said nothing for %g s and was stopped",
+                            asker->silence_s);
+    return cb_error_set(err, CB_TIMEOUT, "the worker gave no answer in %g s and was stopped",
+                        SILENCES_MAX * asker->silence_s);
+}
+
+cb_status cb__worker_ask(cb__worker *worker, const cb__work *work, const char *type,
+                         cb__json **answer, cb_error *err)
+{
+    const cb__asker *asker = worker->asker;
+    cb_status status = CB_OK;
     cb__buf line = CB__BUF_INIT;
     *answer = NULL;
-    cb_status status =
-        cb__spawn(asker->command.argv ? asker->command.argv : self, NULL, fds, nfds, &child, err);
-    if (status != CB_OK)
-        return status;
     uint64_t silence_ns = (uint64_t)(asker->silence_s * 1e9);
     cb__work_write(work, &line);
     if (line.failed)
         status = cb_error_set(err, CB_NO_MEMORY, "no memory for a request");
     if (status == CB_OK)
-        status = cb__child_write(&child, cb__buf_text(&line), line.size,
+        status = cb__child_write(&worker->child, cb__buf_text(&line), line.size,
                                  cb__clock_ns() + silence_ns, err);
     bool more = true;
     uint64_t last_ns = cb__clock_ns() + SILENCES_MAX * silence_ns;
     while (status == CB_OK && more) {
         uint64_t until_ns = cb__clock_ns() + silence_ns;
-        status = cb__child_line(&child, until_ns < last_ns ? until_ns : last_ns, asker->stop, &line,
-                                err);
+        status = cb__child_line(&worker->child, until_ns < last_ns ? until_ns : last_ns,
+                                asker->stop, &line, err);
         if (status == CB_OK)
             status = take_line(asker, &line, type, answer, &more, err);
-        else if (status == CB_TIMEOUT && err) {
-            cb_error_clear(err);
-            if (until_ns < last_ns)
-                cb_error_set(err, CB_TIMEOUT, "the worker said nothing for %g s and was stopped",
-                             asker->silence_s);
-            else
-                cb_error_set(err, CB_TIMEOUT, "the worker gave no answer in %g s and was stopped",
-                             SILENCES_MAX * asker->silence_s);
-        }
+        else if (status == CB_TIMEOUT && err)
+            too_late(asker, until_ns < last_ns, err);
     }
-    cb__child_end(&child, status == CB_OK ? grace_ns : 0);
     cb__buf_fini(&line);
+    return status;
+}
+
+void cb__worker_end(cb__worker *worker, bool wait)
+{
+    cb__child_end(&worker->child, wait ? grace_ns : 0);
+}
+
+cb_status cb__ask(const cb__asker *asker, const cb__work *work, const char *type, cb__json **answer,
+                  cb_error *err)
+{
+    int fds[FDS_MAX];
+    cb__worker worker;
+    *answer = NULL;
+    cb_status status = cb__worker_start(asker, NULL, fds, descriptors(work, fds), &worker, err);
+    if (status != CB_OK)
+        return status;
+    status = cb__worker_ask(&worker, work, type, answer, err);
+    cb__worker_end(&worker, status == CB_OK);
     return status;
 }

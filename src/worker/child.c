@@ -14,6 +14,7 @@
 #include "host/topology.h"
 #include "measure/fill.h"
 #include "probe/sweep.h"
+#include "worker/arms.h"
 #include "worker/worker.h"
 
 typedef struct serving {
@@ -21,6 +22,7 @@ typedef struct serving {
     const cb__work *work;
     cb__arena arena;
     cb__suite suite;
+    cb__arms arms; /* of a comparison */
     unsigned isa;
     cb__target target;
     cb__device_info info;
@@ -79,26 +81,53 @@ static void say_error(int out, const cb_error *err)
 
 /* ---- what every request begins with ---- */
 
+static bool is_known(const cb__work *work)
+{
+    return work->known.processors && *work->known.processors;
+}
+
 static cb_status open_device(serving *s, cb_error *err)
 {
     const char *script = NULL;
     cb_status status = cb__backend_find(s->work->device, &s->target.ops, &script, err);
+    const cb__backend *ops = s->target.ops;
+    if (status == CB_OK && is_known(s->work) && ops->open_on) {
+        status = ops->open_on(s->work->known.processors, &s->target.device, err);
+        s->info.threads = s->work->threads;
+        return status;
+    }
     if (status == CB_OK)
-        status = s->target.ops->open(script, s->work->threads, s->work->placement,
-                                     &s->target.device, err);
+        status = ops->open(script, s->work->threads, s->work->placement, &s->target.device, err);
     if (status == CB_OK)
-        s->target.ops->info(s->target.device, &s->info);
+        ops->info(s->target.device, &s->info);
+    return status;
+}
+
+static cb_status find_isa(serving *s, cb_error *err)
+{
+    static cb__topology topology;
+    s->isa = s->work->known.isa;
+    if (is_known(s->work))
+        return CB_OK;
+    cb_status status = cb__topology_read("", &topology, err);
+    s->isa = topology.isa;
     return status;
 }
 
 static cb_status open_suite(serving *s, cb_error *err)
 {
-    static cb__topology topology;
-    cb_status status = cb__topology_read("", &topology, err);
-    s->isa = topology.isa;
+    cb_status status = find_isa(s, err);
     const char *files[1] = {s->work->module};
     if (status == CB_OK)
         status = cb__suite_open(files, s->work->module != NULL, false, &s->suite, err);
+    return status;
+}
+
+static cb_status open_arms(serving *s, cb_error *err)
+{
+    cb_status status = find_isa(s, err);
+    if (status == CB_OK)
+        status = cb__arms_open(s->work, s->isa, &s->arms, err);
     return status;
 }
 
@@ -117,14 +146,19 @@ static cb_status open_case(serving *s, cb_error *err)
 
 /* ---- fill ---- */
 
+/* The processors that the cpu device reads from, so that pages lie with their readers. */
 static cb_status make_pool(serving *s, cb__pool **pool, cb_error *err)
 {
     static cb__topology topology;
+    int known[CB__CPUS_MAX];
+    if (is_known(s->work)) {
+        int n = cb__processors_read(s->work->known.processors, known);
+        return cb__pool_new(known, n, pool, err);
+    }
     cb_status status = cb__topology_read("", &topology, err);
     int threads = s->work->threads ? s->work->threads : cb__default_threads(&topology);
     if (threads > topology.ncores)
         threads = topology.ncores;
-    /* The processors that the cpu device reads from, so that pages lie with their readers. */
     const int *cores = topology.cores + topology.ncores - threads;
     return status == CB_OK ? cb__pool_new(cores, threads, pool, err) : status;
 }
@@ -134,27 +168,50 @@ static void touch_share(void *arg, int worker, int workers)
     cb__region_touch(arg, worker, workers);
 }
 
+/* Chooses what is filled, and how many sets of it have a reference. */
+static cb_status open_filled(serving *s, int *sets, cb_error *err)
+{
+    const cb__duel_work *d = &s->work->duel;
+    if (!d->narms) {
+        cb_status status = open_case(s, err);
+        *sets = cb__fill_reference_sets(&s->c, &s->plan);
+        return status;
+    }
+    cb_status status = open_arms(s, err);
+    if (status != CB_OK)
+        return status;
+    s->c = s->arms.cases[d->arm];
+    s->plan = s->arms.plans[d->arm];
+    *sets = 0;
+    if (d->head) {
+        s->plan = cb__plan_head(&s->plan, s->work->cold ? cb__plan_verified(&s->plan) : 1);
+        *sets = s->c.kernel->rotates ? 1 : s->plan.sets;
+    }
+    return CB_OK;
+}
+
 static cb_status do_fill(serving *s, cb__buf *line, cb_error *err)
 {
     cb__region ring = CB__REGION_INIT, reference = CB__REGION_INIT;
     cb__pool *pool = NULL;
     cb__filled filled = {0};
-    cb_status status = open_case(s, err);
+    int sets = 0;
+    cb_status status = open_filled(s, &sets, err);
     if (status != CB_OK)
         return status;
-    int sets = cb__fill_reference_sets(&s->c, &s->plan);
     uint64_t n = cb__reference_elements(&s->c) * (uint64_t)sets;
     /* The device's own threads are at rest; the filling threads stand on the same processors. */
     status = make_pool(s, &pool, err);
     if (status == CB_OK)
         status = cb__region_map_untouched(s->work->ring_fd, s->plan.file_bytes, &ring, err);
-    if (status == CB_OK)
+    if (status == CB_OK && sets)
         status = cb__region_map_untouched(s->work->reference_fd, n * 16, &reference, err);
     if (status == CB_OK)
         cb__pool_run(pool, touch_share, &ring);
+    double *values = reference.base;
     if (status == CB_OK)
-        status = cb__fill(&s->c, &s->plan, pool, s->work->seed, ring.base, reference.base,
-                          (double *)reference.base + n, sets, say_progress, s, &filled, err);
+        status = cb__fill(&s->c, &s->plan, pool, s->work->seed, ring.base, values,
+                          values ? values + n : NULL, sets, say_progress, s, &filled, err);
     if (status == CB_OK) {
         cb__fill_answer answer = {filled.digest,     filled.sampled_words, filled.distinct_words,
                                   filled.prepare_ns, filled.checksums,     s->plan.sets};
@@ -327,6 +384,19 @@ out:
     return status;
 }
 
+/* ---- one round of a comparison ---- */
+
+static cb_status do_duel(serving *s, cb__buf *line, cb_error *err)
+{
+    cb__duel_answer answer = {0};
+    cb_status status = open_arms(s, err);
+    if (status == CB_OK)
+        status = cb__arms_duel(s->work, s->target, &s->arms, &s->arena, alive, s, &answer, err);
+    if (status == CB_OK)
+        cb__duel_answer_write(&answer, s->work->duel.narms, line);
+    return status;
+}
+
 /* ---- digest ---- */
 
 /* The ring is one file for all processes: what any of them wrote into it is there at the end. */
@@ -382,7 +452,8 @@ static const struct {
     const char *op;
     cb_status (*run)(serving *s, cb__buf *line, cb_error *err);
 } operations[] = {{"describe", do_describe}, {"fill", do_fill},     {"pick", do_pick},
-                  {"round", do_round},       {"digest", do_digest}, {"sweep", do_sweep}};
+                  {"round", do_round},       {"digest", do_digest}, {"sweep", do_sweep},
+                  {"duel", do_duel}};
 
 static cb_status serve(int out, const char *text, size_t size, cb__buf *line, cb_error *err)
 {
@@ -402,6 +473,7 @@ static cb_status serve(int out, const char *text, size_t size, cb__buf *line, cb
     if (status == CB_OK)
         status = operations[i].run(&s, line, err);
     cb__suite_close(&s.suite);
+    cb__arms_close(&s.arms);
     if (s.target.device)
         s.target.ops->close(s.target.device);
     cb__arena_fini(&s.arena);

@@ -82,6 +82,7 @@ void cb__work_write(const cb__work *work, cb__buf *line)
     for (int i = 0; i < work->njobs; i++)
         write_job(&w, &work->jobs[i]);
     cb__json_end(&w);
+    cb__duel_work_write(work, &w);
     cb__json_end(&w);
     cb__buf_puts(line, "\n");
 }
@@ -223,5 +224,7 @@ cb_status cb__work_read(const cb__json *json, cb__arena *arena, cb__work *work, 
     for (int i = 0; i < work->ntwins && status == CB_OK; i++)
         if (!*work->twins[i])
             status = cb_error_set(err, CB_USAGE, "request: a twin is not a variant");
+    if (status == CB_OK)
+        status = cb__duel_work_read(json, work, err);
     return status == CB_OK ? read_jobs(cb__json_get(json, "jobs"), arena, work, err) : status;
 }

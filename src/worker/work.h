@@ -7,11 +7,15 @@
 #include "base/json.h"
 #include "measure/bench.h"
 #include "measure/checks.h"
+#include "measure/duel.h"
 #include "probe/sweep.h"
 
 #define CB__PROTOCOL 1
 
 enum { CB__MODES_MAX = 4, CB__TWINS_MAX = 16 };
+/* A duel's exchange begins with a page that holds an int32, the arm in work + 1, away from where
+ * stray writes to a descriptor land; then come the slots. */
+enum { CB__EXCHANGE_HEAD = 4096, CB__EXCHANGE_AT_WORK = 2048 };
 
 typedef struct cb__mode {
     cb__cache_state cache;
@@ -19,9 +23,39 @@ typedef struct cb__mode {
     int blocks;
 } cb__mode;
 
+/* One side of a comparison. Texts are borrowed. */
+typedef struct cb__work_arm {
+    const char *variant;
+    const char *module; /* an embedded module's name; or what messages call the file behind: */
+    int module_fd;      /* -1: embedded */
+    int ring_fd;
+    bool expects;
+    uint64_t expected;    /* digest of its verified slots */
+    uint64_t ring_digest; /* as it was filled */
+} cb__work_arm;
+
+typedef struct cb__duel_work {
+    cb__work_arm arms[CB__DUEL_ARMS_MAX];
+    int narms; /* 0: the request is about one variant */
+    cb__layout layout;
+    int arm;          /* fill: whose contents and reference */
+    bool head;        /* fill: the sets that are verified; else the whole ring and no reference */
+    bool timed;       /* duel: after verifying */
+    bool floor, look; /* look: whether an arm edits its ring */
+    uint64_t poison_seed;
+    int blocks_min;
+    int batch, repeats, readings; /* 0: to be found out */
+} cb__duel_work;
+
+/* What an earlier worker said of the device, so that this one need not look again. */
+typedef struct cb__known {
+    const char *processors; /* NULL or "": look */
+    unsigned isa;
+} cb__known;
+
 /* One case for one worker. Texts are borrowed. */
 typedef struct cb__work {
-    const char *op; /* "describe", "fill", "pick", "round", "digest", "sweep" */
+    const char *op; /* "describe", "fill", "pick", "round", "digest", "sweep", "duel" */
     const char *device;
     int threads;        /* 0: the default */
     const char *module; /* file of the kernel; NULL: an embedded one */
@@ -40,9 +74,11 @@ typedef struct cb__work {
     /* sweep */
     cb__placement placement;
     cb__page_kind pages;
-    uint64_t limit_ns;
+    uint64_t limit_ns; /* duel: no block begins later than this after the first */
     const cb__job *jobs;
     int njobs;
+    cb__duel_work duel;
+    cb__known known;
 } cb__work;
 
 void cb__work_write(const cb__work *work, cb__buf *line);
@@ -103,6 +139,26 @@ void cb__round_answer_write(const cb__round_answer *answer, cb__buf *line);
  * exchange is CB_GARBAGE. */
 cb_status cb__round_answer_read(const cb__json *json, const cb__work *work, const cb__plan *plan,
                                 cb__arena *arena, cb__round_answer *answer, cb_error *err);
+
+typedef struct cb__duel_answer {
+    cb__duel_result result; /* arrays in the arena */
+    double clock_hz;        /* 0: unknown */
+    double steal_s, wall_s;
+    int64_t involuntary;
+} cb__duel_answer;
+
+/* The members of a request that a comparison adds. */
+void cb__duel_work_write(const cb__work *work, cb__json_writer *w);
+cb_status cb__duel_work_read(const cb__json *json, cb__work *work, cb_error *err);
+/* Room for what a request can bring home. */
+cb_status cb__duel_result_alloc(const cb__work *work, const cb__plan *plan, cb__arena *arena,
+                                cb__duel_result *result, cb_error *err);
+void cb__duel_answer_write(const cb__duel_answer *answer, int narms, cb__buf *line);
+/* `work` is what was asked: other arms, too many blocks, orders that are none, or entries outside
+ * the exchange are CB_GARBAGE. */
+cb_status cb__duel_answer_read(const cb__json *json, const cb__work *work, const cb__plan *plan,
+                               cb__arena *arena, cb__duel_answer *answer, cb_error *err);
+
 void cb__sweep_answer_write(const cb__sweep_answer *answer, cb__buf *line);
 /* `work` is what was asked: other jobs or other counts of readings are CB_GARBAGE. */
 cb_status cb__sweep_answer_read(const cb__json *json, const cb__work *work, cb__arena *arena,

@@ -26,6 +26,21 @@ typedef struct cb__asker {
     void *arg;
 } cb__asker;
 
+/* A started worker, for more than one request. */
+typedef struct cb__worker {
+    const cb__asker *asker;
+    cb__child child;
+} cb__worker;
+
+/* `fds` (nfds) are what its requests will name. environment: NULL: this program's own. */
+cb_status cb__worker_start(const cb__asker *asker, char *const *environment, const int *fds,
+                           int nfds, cb__worker *out, cb_error *err);
+/* As cb__ask; after a failure the worker is of no more use. */
+cb_status cb__worker_ask(cb__worker *worker, const cb__work *work, const char *type,
+                         cb__json **answer, cb_error *err);
+/* With `wait` it may end by itself; else it is killed. */
+void cb__worker_end(cb__worker *worker, bool wait);
+
 /* Starts a worker, asks it `work`, waits for the answer, ends it. `type` is the answer's type that
  * is right. *answer is the caller's to free. A death, silence or a line that is not the protocol's:
  * CB_CRASHED, CB_TIMEOUT, CB_GARBAGE; a worker's own error: as it says. */
