@@ -3,6 +3,7 @@
 #define CB_RECORD_RECORD_H
 
 #include "base/json.h"
+#include "compare/compare.h"
 #include "probe/probe.h"
 #include "run/run.h"
 #include "run/selftest.h"
@@ -25,6 +26,12 @@ void cb__record_run_csv(const cb__run_case *cases, int n, cb__buf *out);
 void cb__record_sweeps(const cb__record *record, const cb__probe *probe, const cb_model *model,
                        cb__buf *out);
 void cb__record_sweeps_csv(const cb__probe *probe, const cb_model *model, cb__buf *out);
+
+/* A result a pair. `best` and `tie_set` at the top where one comparison is of more than two. CSV: a
+ * row a pair. */
+void cb__record_compare(const cb__record *record, const cb__comparison *comparisons, int n,
+                        cb__buf *out);
+void cb__record_compare_csv(const cb__comparison *comparisons, int n, cb__buf *out);
 
 void cb__record_selftest(const cb__record *record, const cb__selftest *selftest, cb__buf *out);
 void cb__record_selftest_csv(const cb__selftest *selftest, cb__buf *out);

@@ -4,6 +4,7 @@
 #define CB_REPORT_REPORT_H
 
 #include "base/buf.h"
+#include "compare/compare.h"
 #include "probe/probe.h"
 #include "run/run.h"
 #include "run/selftest.h"
@@ -11,6 +12,10 @@
 /* One row a result; under it what a reader must know of rows that are not `ok`, and of warm ones.
  * verbose: every check of every row. */
 void cb__report_run(const cb__run_case *cases, int n, bool color, bool verbose, cb__buf *out);
+/* A line a pair; under it what a reader must know of sides that are not right. Of more than two,
+ * the best and what ties with it. verbose: every check, position effect, gaps. */
+void cb__report_compare(const cb__comparison *comparisons, int n, bool color, bool verbose,
+                        cb__buf *out);
 /* Reading with one and with all threads, and random loads, over the logarithm of the set, with
  * their knees below and plateaus and ceilings at the right. At most 100 columns. */
 void cb__report_probe_chart(const cb__probe *probe, const cb_model *model, cb__buf *out);

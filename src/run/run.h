@@ -6,9 +6,11 @@
 #include "base/arena.h"
 #include "measure/checks.h"
 #include "model/model.h"
+#include "stats/rank_rule.h"
 #include "worker/worker.h"
 
-enum { CB__ROUNDS_MIN = 6, CB__ROUNDS_MAX = 40, CB__BLOCKS_MIN = 5, CB__BLOCKS_MAX = 60 };
+/* As few and as many rounds as a comparison has. */
+enum { CB__BLOCKS_MIN = 5, CB__BLOCKS_MAX = 60 };
 
 typedef struct cb__run_request {
     const cb__suite *suite;

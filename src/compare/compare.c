@@ -1,0 +1,264 @@
+#include "compare/compare.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "coldbench/random.h"
+#include "compare/session.h"
+#include "host/clock.h"
+
+enum {
+    BLOCKS_WARM = 60,
+    BLOCKS_COLD = 120,
+    BLOCKS_FIRST = 20, /* of the first round, at least: it says how long a block takes */
+    BLOCKS_MIN = 10,
+    ROUNDS_WANTED = 10 /* a pair without a second copy says nothing before */
+};
+
+#define STARTUP_S 0.01 /* a process, its modules and its verified launches */
+
+/* ---- what is asked ---- */
+
+static cb_status signatures_differ(const cb_kernel *a, const cb_kernel *b, const char *what,
+                                   cb_error *err)
+{
+    return cb_error_set(err, CB_USAGE,
+                        "%s and %s cannot be compared: their %s differ; a comparison is of kernels "
+                        "with the same dimensions, parameters and operands",
+                        a->name, b->name, what);
+}
+
+static cb_status same_signature(const cb_kernel *a, const cb_kernel *b, cb_error *err)
+{
+    bool dims = a->ndims == b->ndims, params = a->nparams == b->nparams;
+    bool operands = a->noperands == b->noperands;
+    for (int i = 0; i < a->ndims && dims; i++)
+        dims = strcmp(a->dims[i].name, b->dims[i].name) == 0;
+    for (int i = 0; i < a->nparams && params; i++)
+        params = strcmp(a->params[i].name, b->params[i].name) == 0;
+    for (int i = 0; i < a->noperands && operands; i++)
+        operands = a->operands[i].role == b->operands[i].role &&
+                   a->operands[i].type == b->operands[i].type;
+    if (!dims)
+        return signatures_differ(a, b, "dimensions", err);
+    if (!params)
+        return signatures_differ(a, b, "parameters", err);
+    return operands ? CB_OK : signatures_differ(a, b, "operands", err);
+}
+
+/* A parameter is part of the definition: two that differ are meant only where both are written. */
+static cb_status parameters_meant(const cb__case *a, const cb__case *b, cb_error *err)
+{
+    const cb_kernel *k = a->kernel;
+    for (int i = 0; i < k->nparams; i++) {
+        if (a->params[i] == b->params[i] || (a->spelled & b->spelled & 1u << i))
+            continue;
+        cb__buf x = CB__BUF_INIT, y = CB__BUF_INIT;
+        cb__choice_text(&k->params[i], a->params[i], &x);
+        cb__choice_text(&b->kernel->params[i], b->params[i], &y);
+        const char *name = k->params[i].name;
+        cb_status status = cb_error_set(
+            err, CB_USAGE,
+            "%s=%s against %s=%s: different parameters compute different things; to compare them "
+            "all the same, spell %s on both sides",
+            name, cb__buf_text(&x), name, cb__buf_text(&y), name);
+        cb__buf_fini(&x);
+        cb__buf_fini(&y);
+        return status;
+    }
+    return CB_OK;
+}
+
+cb_status cb__compare_plan(const cb__compare_request *r, const cb__device_info *info,
+                           cb__comparison *out, cb_error *err)
+{
+    cb__case cases[CB__SIDES_MAX];
+    cb__plan plans[CB__SIDES_MAX];
+    memset(out, 0, sizeof *out);
+    out->device = *info;
+    out->device.beyond_bytes = r->beyond_bytes;
+    out->nsides = r->nsides;
+    out->cache = r->cache;
+    out->submit = r->submit;
+    out->alpha = r->alpha;
+    out->margin = r->margin;
+    out->claims = r->claims;
+    out->seed = r->seed;
+    out->best = -1;
+    if (r->nsides < 2 || r->nsides > CB__SIDES_MAX)
+        return cb_error_set(err, CB_USAGE, "2 to %d sides can be compared, not %d", CB__SIDES_MAX,
+                            r->nsides);
+    cb_status status = CB_OK;
+    for (int i = 0; i < r->nsides && status == CB_OK; i++) {
+        status = cb__case_parse(r->suite, r->variants[i], r->shape, r->isa, &cases[i], err);
+        for (int j = 0; j < i && status == CB_OK; j++) {
+            status = same_signature(cases[j].kernel, cases[i].kernel, err);
+            if (status == CB_OK)
+                status = parameters_meant(&cases[j], &cases[i], err);
+        }
+    }
+    if (status == CB_OK)
+        status = cb__plan_arms(cases, r->nsides, &out->device, r->cache == CB__COLD, plans,
+                               &out->layout, err);
+    if (status != CB_OK)
+        return status;
+    cb__buf shape = CB__BUF_INIT;
+    cb__case_shape_text(&cases[0], &shape);
+    snprintf(out->shape, sizeof out->shape, "%s", cb__buf_text(&shape));
+    cb__buf_fini(&shape);
+    for (int i = 0; i < r->nsides; i++) {
+        cb__compare_side *side = &out->sides[i];
+        side->c = cases[i];
+        side->plan = plans[i];
+        side->steady = true;
+        side->evidence = (cb__evidence){.c = &side->c,
+                                        .plan = &side->plan,
+                                        .device = &out->device,
+                                        .cache = out->cache,
+                                        .submit = out->submit,
+                                        .complete = true};
+    }
+    return CB_OK;
+}
+
+/* Filling at 1 GB/s, and six rounds of ten blocks at 5 GB/s, with their processes. */
+double cb__compare_budget_min(const cb__comparison *c)
+{
+    double bytes = 0;
+    for (int i = 0; i < c->nsides; i++)
+        bytes += (double)(c->sides[i].c.cost.bytes_read + c->sides[i].c.cost.bytes_written);
+    double rounds_s = CB__ROUNDS_MIN * (STARTUP_S + BLOCKS_MIN * bytes / 5e9);
+    double fill_s = (double)c->sides[0].plan.file_bytes / 1e9;
+    return ceil((0.1 + fill_s + rounds_s) * 10) / 10;
+}
+
+/* ---- rounds ---- */
+
+static void say(const cb__compare_request *r, const char *what, int round)
+{
+    if (r->phase)
+        r->phase(r->arg, what, round);
+}
+
+/* A scripted clock drives the budget too. */
+static bool clock_is_virtual(const cb__comparing *s)
+{
+    const cb__backend *backend = NULL;
+    const char *script = NULL;
+    return cb__backend_find(s->request->device, &backend, &script, NULL) == CB_OK &&
+           (backend->capabilities & CB__DEVICE_VIRTUAL_CLOCK);
+}
+
+static double elapsed_s(const cb__comparing *s)
+{
+    return clock_is_virtual(s) ? (double)s->device_ns * 1e-9
+                               : (double)(cb__clock_ns() - s->start_ns) * 1e-9;
+}
+
+static double left_s(const cb__comparing *s)
+{
+    return s->request->budget_s - elapsed_s(s);
+}
+
+/* How long the blocks of the next round may take: what is left, shared by the rounds that are still
+ * wanted, less what each of them costs beside its blocks. */
+static double round_limit_s(const cb__comparing *s, double beside_s)
+{
+    int wanted = ROUNDS_WANTED - s->out->nrounds;
+    if (wanted < 1)
+        wanted = 1;
+    double share = left_s(s) / wanted - beside_s;
+    return share > 1e-3 ? share : 1e-3;
+}
+
+static bool two_are_in(const cb__comparing *s)
+{
+    return cb__sides_in(s) >= 2;
+}
+
+static cb_status rounds(cb__comparing *s, cb_error *err)
+{
+    cb__comparison *out = s->out;
+    int blocks = out->cache == CB__COLD ? BLOCKS_COLD : BLOCKS_WARM;
+    double beside_s = STARTUP_S, longest_s = 0;
+    while (two_are_in(s) && out->nrounds < CB__ROUNDS_MAX) {
+        bool done = false;
+        double before = elapsed_s(s);
+        say(s->request, "round", out->nrounds);
+        cb_status status =
+            cb__compare_one_round(s, (uint64_t)(round_limit_s(s, beside_s) * 1e9), blocks,
+                                  out->nrounds ? BLOCKS_MIN : BLOCKS_FIRST, &done, err);
+        if (status != CB_OK)
+            return status;
+        cb__sides_judge(s);
+        bool decided = cb__pairs_judge(s, false);
+        if (!done)
+            continue;
+        double took = elapsed_s(s) - before;
+        const cb__duel_result *r = &out->rounds[out->nrounds - 1]->answer.result;
+        beside_s = fmax(took - (double)r->measured_ns * 1e-9, 0);
+        longest_s = fmax(longest_s, took);
+        bool early = out->nrounds < CB__ROUNDS_MIN;
+        if (!early && (decided || left_s(s) < longest_s))
+            return CB_OK;
+        /* What was to fit does not: this machine is slower than the least budget supposes. */
+        if (early && left_s(s) < 0)
+            return CB_OK;
+    }
+    return CB_OK;
+}
+
+/* What is the same for all verified shapes is bit-identical. */
+static void outputs_digest(cb__comparing *s)
+{
+    for (int side = 0; side < s->request->nsides; side++) {
+        uint64_t all = 0;
+        for (int i = 0; i < s->nstages; i++) {
+            const cb__stage *stage = &s->stages[i];
+            all = cb_random_mix(all + stage->digests[side]);
+            if (!stage->seen[side])
+                s->out->sides[side].steady = false;
+        }
+        s->out->sides[side].digest = all;
+    }
+}
+
+static cb_status measure(cb__comparing *s, cb_error *err)
+{
+    say(s->request, "filling", -1);
+    cb_status status = cb__stages_fill(s, err);
+    if (status == CB_OK)
+        status = cb__verify_ragged(s, err);
+    if (status == CB_OK)
+        status = rounds(s, err);
+    if (status == CB_OK)
+        cb__stages_inputs(s);
+    return status;
+}
+
+cb_status cb__compare_measure(const cb__compare_request *r, cb__arena *arena, cb__comparison *out,
+                              cb_error *err)
+{
+    cb__comparing *s = cb__arena_alloc(arena, sizeof *s);
+    if (!s)
+        return cb_error_set(err, CB_NO_MEMORY, "no memory for a comparison");
+    s->request = r;
+    s->out = out;
+    s->arena = arena;
+    s->start_ns = cb__clock_ns();
+    out->complete = out->measured = true;
+    out->floor_ns = (double)NAN;
+    cb__pairs_init(s);
+    cb_status status = cb__stages_open(s, err);
+    if (status == CB_OK)
+        status = measure(s, err);
+    out->complete = status == CB_OK;
+    outputs_digest(s);
+    cb__sides_judge(s);
+    cb__pairs_judge(s, true);
+    cb__best_of(out);
+    out->wall_s = (double)(cb__clock_ns() - s->start_ns) * 1e-9;
+    cb__stages_close(s);
+    return status;
+}

@@ -1,0 +1,77 @@
+/* session.h: a comparison in work. Shared by the files of this folder. */
+#ifndef CB_COMPARE_SESSION_H
+#define CB_COMPARE_SESSION_H
+
+#include "compare/compare.h"
+
+enum { CB__RAGGED_MAX = 4 };
+
+/* One shape of all sides: what is verified, the expected outputs, and where they are handed over.
+ */
+typedef struct cb__stage {
+    char shape[96];
+    bool cold;
+    cb__case cases[CB__SIDES_MAX];
+    cb__plan plans[CB__SIDES_MAX];
+    cb__layout layout;
+    cb__region heads[CB__SIDES_MAX];      /* operands of the verified sets */
+    cb__region references[CB__SIDES_MAX]; /* f64 values and bounds */
+    cb__reference expected[CB__SIDES_MAX];
+    cb__region exchange;
+    int ring[CB__SIDES_MAX]; /* the first side with the same operands */
+    uint64_t ring_digests[CB__SIDES_MAX];
+    uint64_t digests[CB__SIDES_MAX]; /* of the verified outputs; 0 before the first look */
+    bool seen[CB__SIDES_MAX];
+} cb__stage;
+
+typedef struct cb__comparing {
+    const cb__compare_request *request;
+    cb__comparison *out;
+    cb__arena *arena;
+    cb__stage stages[1 + CB__RAGGED_MAX]; /* [0]: the shape that is asked */
+    int nstages;
+    int module_fds[CB__SIDES_MAX];   /* the user's files, as they were at the start; -1 */
+    cb__region rings[CB__SIDES_MAX]; /* cold: of those sides that have one of their own */
+    int batch, repeats, readings;    /* as the first round found out */
+    int attempts;                    /* rounds begun, each with a seed of its own */
+    uint64_t start_ns, device_ns;
+} cb__comparing;
+
+/* stage.c */
+cb_status cb__stages_open(cb__comparing *s, cb_error *err);
+void cb__stages_close(cb__comparing *s);
+/* Fills every stage, finds out which sides share a ring, and fills the rings. What a side's own
+ * code does to the filling worker is the side's verdict. */
+cb_status cb__stages_fill(cb__comparing *s, cb_error *err);
+/* One stage again, after a side has edited its operands. */
+cb_status cb__stage_refill(cb__comparing *s, cb__stage *stage, cb_error *err);
+/* Digests the rings again: what the rounds have done to them is found. */
+void cb__stages_inputs(cb__comparing *s);
+int cb__ring_fd(const cb__comparing *s, const cb__stage *stage, int side);
+
+/* round.c */
+/* A request that names every side still in, `copies`: and the first side's second copy. Gives the
+ * number of arms; side[arm]. */
+int cb__arms_of(const cb__comparing *s, const cb__stage *stage, bool copies, cb__work *work,
+                int side[CB__ARMS_MAX]);
+/* One verified but untimed run of every side on a ragged stage; all stages in one process, again
+ * without a side that breaks it. */
+cb_status cb__verify_ragged(cb__comparing *s, cb_error *err);
+/* One round. Without `*done` a side has dropped out of it, and it is not counted. */
+cb_status cb__compare_one_round(cb__comparing *s, uint64_t limit_ns, int blocks, int blocks_min,
+                                bool *done, cb_error *err);
+bool cb__side_in(const cb__comparing *s, int side);
+int cb__sides_in(const cb__comparing *s);
+
+/* judge.c */
+/* Claims, gate and decisions from all rounds so far; the new one is the last. */
+void cb__pairs_init(cb__comparing *s);
+void cb__pairs_add(cb__comparing *s, const cb__compare_round *round);
+/* spent: no round will follow. Gives whether every pair is decided. */
+bool cb__pairs_judge(cb__comparing *s, bool spent);
+void cb__sides_judge(cb__comparing *s);
+void cb__best_of(cb__comparison *c);
+
+cb__work cb__compare_work(const cb__comparing *s, const cb__stage *stage, const char *op);
+
+#endif

@@ -1,0 +1,181 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report/report.h"
+
+static void variant_text(const cb__comparison *c, int side, cb__buf *out)
+{
+    cb__case_variant_text(&c->sides[side].c, out);
+}
+
+/* "kernel@act=f32/avx2:block_rows=4" beside a first side with the same beginning: only what
+ * differs, from the last separator before the difference. */
+static void short_text(const char *text, const char *beside, cb__buf *out)
+{
+    size_t same = 0, from = 0;
+    while (text[same] && text[same] == beside[same])
+        same++;
+    for (size_t i = 0; i <= same && text[i]; i++)
+        if (strchr("@/:", text[i]))
+            from = i;
+    cb__buf_puts(out, text[same] || beside[same] ? text + from : text);
+}
+
+static const char *colour_of(cb__decision d)
+{
+    switch (d) {
+    case CB__TIE:
+        return "32";
+    case CB__SLOWER:
+    case CB__FASTER:
+        return "36";
+    case CB__INCOMPARABLE:
+        return "31";
+    default:
+        return "33";
+    }
+}
+
+static void decision(cb__decision d, bool color, cb__buf *out)
+{
+    if (color)
+        cb__buf_printf(out, "\033[%sm%s\033[0m", colour_of(d), cb__decision_name(d));
+    else
+        cb__buf_puts(out, cb__decision_name(d));
+}
+
+static void ratio(const cb__comparison *c, const cb__claim *claim, cb__buf *out)
+{
+    cb__interval x = cb__compare_ratio(c, claim);
+    if (!isfinite(x.mid))
+        cb__buf_puts(out, "-");
+    else if (!isfinite(x.lo) || !isfinite(x.hi))
+        cb__buf_printf(out, "%.4fx", x.mid);
+    else
+        cb__buf_printf(out, "%.4fx [%.4f, %.4f]", x.mid, x.lo, x.hi);
+}
+
+/* "B is 1.034x [1.028, 1.041] slower than A": the ratio is time of B over time of A. */
+static void sentence(const cb__comparison *c, const cb__compare_pair *p, bool color, cb__buf *out)
+{
+    cb__buf a = CB__BUF_INIT, b = CB__BUF_INIT, b_short = CB__BUF_INIT;
+    variant_text(c, p->a, &a);
+    variant_text(c, p->b, &b);
+    short_text(cb__buf_text(&b), cb__buf_text(&a), &b_short);
+    if (p->aa)
+        cb__buf_printf(out, "%s against itself (an A/A run): ", cb__buf_text(&a));
+    else
+        cb__buf_printf(out, "%s against %s: ", cb__buf_text(&b), cb__buf_text(&a));
+    decision(p->decision, color, out);
+    cb__buf_puts(out, "  ");
+    ratio(c, &p->claim, out);
+    cb__buf_fini(&a);
+    cb__buf_fini(&b);
+    cb__buf_fini(&b_short);
+}
+
+static void facts(const cb__comparison *c, const cb__compare_pair *p, cb__buf *out)
+{
+    double aa = cb__compare_aa_ratio(c).mid, detectable = cb__compare_detectable(p);
+    if (isfinite(aa))
+        cb__buf_printf(out, "   A/A %.4f", aa);
+    if (isfinite(detectable))
+        cb__buf_printf(out, "   detectable %.2g %%", 100 * expm1(detectable));
+    cb__buf_printf(out, "   %d rounds, %.2f s   [%s] %s%s%s", c->nrounds, c->wall_s,
+                   cb__cache_name(c->cache), cb__submit_name(c->submit), *c->shape ? " " : "",
+                   c->shape);
+    if (p->bit_identical && !p->aa)
+        cb__buf_puts(out, "   bit-identical");
+    if (p->dispatch)
+        cb__buf_puts(out, "   dispatch, not kernel");
+    cb__buf_puts(out, "\n");
+}
+
+/* Of a side that is wrong, what is wrong. */
+static void side_checks(const cb__comparison *c, bool verbose, cb__buf *out)
+{
+    for (int i = 0; i < c->nsides; i++) {
+        const cb__compare_side *side = &c->sides[i];
+        cb__buf name = CB__BUF_INIT;
+        variant_text(c, i, &name);
+        if (side->verdict != CB_VERDICT_OK || verbose)
+            cb__buf_printf(out, "    %s: %s\n", cb__buf_text(&name),
+                           cb_verdict_name(side->verdict));
+        for (int k = 0; k < side->nchecks; k++) {
+            const cb__check *check = &side->checks[k];
+            bool failed = check->status == CB__FAIL && check->required;
+            if (failed || verbose)
+                cb__buf_printf(out, "        %-10s %s: %s\n", check->name,
+                               cb__check_status_name(check->status), check->detail);
+        }
+        cb__buf_fini(&name);
+    }
+}
+
+static void remarks(const cb__comparison *c, bool verbose, cb__buf *out)
+{
+    if (c->gate_closed)
+        cb__buf_printf(out,
+                       "    two copies of the same code differ here (A/A %.4f): nothing can be "
+                       "told apart by less\n",
+                       cb__compare_aa_ratio(c).mid);
+    if (c->cache == CB__WARM && c->resident == CB_RESIDENT_NO)
+        cb__buf_puts(out, "    warm, and larger than the caches: this measures the memory\n");
+    if (c->rings > 1)
+        cb__buf_printf(out,
+                       "    the sides pack their operands differently: %d rings, whose placement "
+                       "is part of the ratio\n",
+                       c->rings);
+    if (!c->complete)
+        cb__buf_puts(out, "    incomplete: interrupted\n");
+    if (!verbose || c->nrounds == 0)
+        return;
+    const cb__duel_result *r = &c->rounds[0]->answer.result;
+    if (isfinite(c->position_effect))
+        cb__buf_printf(out, "    position effect %+.2f %% (earlier slots slower: positive)\n",
+                       100 * expm1(c->position_effect));
+    cb__buf_printf(
+        out, "    %d blocks a round, slots of %d x %d x %d launches, %.0f ns between slots\n",
+        r->blocks, r->readings, r->repeats, c->submit == CB__BATCHED ? r->batch : 1, c->gap_ns);
+}
+
+static void best(const cb__comparison *c, cb__buf *out)
+{
+    if (c->best < 0)
+        return;
+    cb__buf name = CB__BUF_INIT;
+    int tied = 0;
+    variant_text(c, c->best, &name);
+    cb__buf_printf(out, "best: %s", cb__buf_text(&name));
+    for (int i = 0; i < c->nsides; i++) {
+        if (!c->tied[i])
+            continue;
+        cb__buf other = CB__BUF_INIT, part = CB__BUF_INIT;
+        variant_text(c, i, &other);
+        short_text(cb__buf_text(&other), cb__buf_text(&name), &part);
+        cb__buf_printf(out, "%s%s",
+                       tied++ ? ", " : "; not shown to be slower: ", cb__buf_text(&part));
+        cb__buf_fini(&other);
+        cb__buf_fini(&part);
+    }
+    cb__buf_puts(out, tied ? "\n" : "; all others are shown to be slower\n");
+    cb__buf_fini(&name);
+}
+
+void cb__report_compare(const cb__comparison *comparisons, int n, bool color, bool verbose,
+                        cb__buf *out)
+{
+    for (int i = 0; i < n; i++) {
+        const cb__comparison *c = &comparisons[i];
+        if (!c->measured)
+            continue;
+        for (int p = 0; p < c->npairs; p++) {
+            sentence(c, &c->pairs[p], color, out);
+            facts(c, &c->pairs[p], out);
+        }
+        side_checks(c, verbose, out);
+        remarks(c, verbose, out);
+        best(c, out);
+    }
+}
