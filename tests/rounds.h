@@ -111,6 +111,7 @@ static void round_draw(const round_plan *plan, uint64_t seed, uint64_t number, r
         int order[CB__ARMS_MAX];
         for (int i = 0; i < plan->arms; i++) {
             int j = (int)(round_uniform(&coin) * (i + 1));
+            order[i] = i;
             order[i] = order[j];
             order[j] = i;
         }
