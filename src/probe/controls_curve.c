@@ -13,7 +13,8 @@
 #define ORDER_WITHIN 1.08 /* of the monotone fit; as small a step is no knee either */
 #define LEAST_SPREAD 0.02 /* of sweeps, log(hi / lo), however well they agree */
 #define LONE_SPREAD 0.30  /* of one sweep, which could lie anywhere */
-#define EDGE_GAIN 1.08    /* the variant with most in flight would not be the last tried */
+#define EDGE_GAIN 1.08    /* the variant with most in flight gains: a lower bound ... */
+#define EDGE_CLEAR 1.25   /* ... and this much says that the search is at fault */
 #define FEWER_FASTER 1.10 /* fewer workers drive it better */
 
 /* What a rule found over many points. */
@@ -108,14 +109,21 @@ static label disputed_label(const tally *t)
 
 /* ---- drive ---- */
 
-/* (a) The search for the best variant ended at its edge. */
-static void drive_edge(cb__judging *j, tally *t)
+/* (a) The search for the best variant ended at its edge. The number of points that gain there. */
+static int drive_edge(cb__judging *j, tally *t)
 {
-    const rule inside = {0, EDGE_GAIN, CB_VERDICT_LOWER_BOUND, 0, 0};
+    const rule inside = {0, EDGE_CLEAR, CB_VERDICT_LOWER_BOUND, 0, 0};
+    int gaining = 0;
     for (int s = 0; s < j->probe->nseries; s++)
-        for (int i = 0; i < j->probe->series[s].n; i++)
-            weigh(j, t, s, i, field(&j->probe->series[s], i, offsetof(cb__reading, edge_gain)),
-                  inside);
+        for (int i = 0; i < j->probe->series[s].n; i++) {
+            cb__swept x = field(&j->probe->series[s], i, offsetof(cb__reading, edge_gain));
+            weigh(j, t, s, i, x, inside);
+            if (x.n == 0 || cb__agree(x, 0, EDGE_GAIN) != CB__BROKEN)
+                continue;
+            cb__worsen(j, s, i, CB_VERDICT_LOWER_BOUND);
+            gaining++;
+        }
+    return gaining;
 }
 
 /* (b) Series `more` against `fewer`, which has fewer workers of the same mix. */
@@ -223,7 +231,7 @@ void cb__control_drive(cb__judging *j)
     tally edge = {0};
     outdone o = {0};
     gain g = {0};
-    drive_edge(j, &edge);
+    int gaining = drive_edge(j, &edge);
     drive_workers(j, &o);
     drive_gain(j, &g);
     const cb_verdict verdict = CB_VERDICT_LOWER_BOUND;
@@ -251,9 +259,9 @@ void cb__control_drive(cb__judging *j)
     else
         cb__control_add(
             j, "drive", verdict, true, CB__PASS,
-            "at %d sizes the best variant is inside the search; fewer workers are nowhere better "
-            "at %d%s",
-            edge.seen, o.compared, disputed_label(&edge).text);
+            "at %d of %d sizes the best variant is inside the search, the others are lower bounds; "
+            "fewer workers are nowhere better at %d%s",
+            edge.seen - gaining, edge.seen, o.compared, disputed_label(&edge).text);
 }
 
 /* ---- folding, monotonicity, coverage ---- */
