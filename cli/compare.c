@@ -297,6 +297,7 @@ static int compare_all(comparing *r)
         goto out;
     }
     cb__progress_start(&r->progress, &r->o.common);
+    r->progress.last_ns = cb__clock_ns(); /* most are done before anybody could read it */
     status = measure_all(r, &arena, &err);
     cb__progress_end(&r->progress);
     record.complete = status == CB_OK;

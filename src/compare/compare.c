@@ -11,14 +11,22 @@
 enum {
     BLOCKS_WARM = 60,
     BLOCKS_COLD = 120,
-    BLOCKS_FIRST = 20, /* of the first round, at least: it says how long a block takes */
-    BLOCKS_MIN = 10,
-    ROUNDS_WANTED = 10 /* a pair without a second copy says nothing before */
+    BLOCKS_ENOUGH = 20, /* warm: what differs between processes is larger than what is left */
+    BLOCKS_MIN = 10,    /* where the budget is short */
+    ROUNDS_WANTED = 10  /* a pair without a second copy says nothing before */
 };
 
 #define STARTUP_S 0.01 /* a process, its modules and its verified launches */
+/* A warm round measures for this many times what it costs to start: more rounds tell more than
+ * longer ones. */
+#define MEASURE_OVER_STARTUP 1.5
 
 /* ---- what is asked ---- */
+
+const cb__suite *cb__side_suite(const cb__compare_request *r, int side)
+{
+    return r->suites[side] ? r->suites[side] : r->suite;
+}
 
 static cb_status signatures_differ(const cb_kernel *a, const cb_kernel *b, const char *what,
                                    cb_error *err)
@@ -91,7 +99,8 @@ cb_status cb__compare_plan(const cb__compare_request *r, const cb__device_info *
                             r->nsides);
     cb_status status = CB_OK;
     for (int i = 0; i < r->nsides && status == CB_OK; i++) {
-        status = cb__case_parse(r->suite, r->variants[i], r->shape, r->isa, &cases[i], err);
+        status = cb__case_parse(cb__side_suite(r, i), r->variants[i], r->shape, r->isa, &cases[i],
+                                err);
         for (int j = 0; j < i && status == CB_OK; j++) {
             status = same_signature(cases[j].kernel, cases[i].kernel, err);
             if (status == CB_OK)
@@ -161,15 +170,23 @@ static double left_s(const cb__comparing *s)
     return s->request->budget_s - elapsed_s(s);
 }
 
-/* How long the blocks of the next round may take: what is left, shared by the rounds that are still
+typedef struct round_size {
+    int blocks, blocks_min;
+    uint64_t limit_ns;
+} round_size;
+
+/* The blocks of the next round: the budget that is left is shared by the rounds that are still
  * wanted, less what each of them costs beside its blocks. */
-static double round_limit_s(const cb__comparing *s, double beside_s)
+static round_size size_of_round(const cb__comparing *s, double beside_s)
 {
+    bool warm = s->out->cache == CB__WARM;
     int wanted = ROUNDS_WANTED - s->out->nrounds;
-    if (wanted < 1)
-        wanted = 1;
-    double share = left_s(s) / wanted - beside_s;
-    return share > 1e-3 ? share : 1e-3;
+    double share_s = fmax(left_s(s) / (wanted > 1 ? wanted : 1) - beside_s, 1e-3);
+    double enough_s = warm ? MEASURE_OVER_STARTUP * beside_s : share_s;
+    bool short_of_time = share_s < enough_s;
+    return (round_size){.blocks = warm ? BLOCKS_WARM : BLOCKS_COLD,
+                        .blocks_min = warm && !short_of_time ? BLOCKS_ENOUGH : BLOCKS_MIN,
+                        .limit_ns = (uint64_t)((short_of_time ? share_s : enough_s) * 1e9)};
 }
 
 static bool two_are_in(const cb__comparing *s)
@@ -180,15 +197,14 @@ static bool two_are_in(const cb__comparing *s)
 static cb_status rounds(cb__comparing *s, cb_error *err)
 {
     cb__comparison *out = s->out;
-    int blocks = out->cache == CB__COLD ? BLOCKS_COLD : BLOCKS_WARM;
     double beside_s = STARTUP_S, longest_s = 0;
     while (two_are_in(s) && out->nrounds < CB__ROUNDS_MAX) {
         bool done = false;
         double before = elapsed_s(s);
         say(s->request, "round", out->nrounds);
+        round_size size = size_of_round(s, beside_s);
         cb_status status =
-            cb__compare_one_round(s, (uint64_t)(round_limit_s(s, beside_s) * 1e9), blocks,
-                                  out->nrounds ? BLOCKS_MIN : BLOCKS_FIRST, &done, err);
+            cb__compare_one_round(s, size.limit_ns, size.blocks, size.blocks_min, &done, err);
         if (status != CB_OK)
             return status;
         cb__sides_judge(s);

@@ -18,6 +18,9 @@ enum {
 
 typedef struct cb__compare_request {
     const cb__suite *suite;
+    /* Where a side's variant is looked up instead, so that two modules may have kernels of one
+     * name; NULL: in `suite`. */
+    const cb__suite *suites[CB__SIDES_MAX];
     unsigned isa;
     const char *device;
     int threads;

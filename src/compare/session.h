@@ -72,6 +72,7 @@ bool cb__pairs_judge(cb__comparing *s, bool spent);
 void cb__sides_judge(cb__comparing *s);
 void cb__best_of(cb__comparison *c);
 
+const cb__suite *cb__side_suite(const cb__compare_request *request, int side);
 cb__work cb__compare_work(const cb__comparing *s, const cb__stage *stage, const char *op);
 
 #endif

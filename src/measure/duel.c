@@ -7,6 +7,8 @@
 #include "coldbench/random.h"
 #include "measure/duel_internal.h"
 
+enum { PAGE_BYTES = 4096 };
+
 uint64_t cb__duel_draw(cb__duel *duel)
 {
     return cb_random(duel->request->seed, 0x636f696eu, 0, duel->draws++);
@@ -121,26 +123,38 @@ static void *operand_address(const cb__duel *duel, int arm, int i, int set, int 
     return duel->sides[arm].ring + plan->static_offset + plan->offset[i];
 }
 
+static cb_status make_tables(cb__duel_side *side, const cb__case *c, cb_error *err)
+{
+    size_t bytes = sizeof *side->tables + (size_t)side->n * sizeof side->tables->launches[0];
+    bytes = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    side->tables = aligned_alloc(PAGE_BYTES, bytes);
+    side->batches = calloc((size_t)side->n, sizeof(cb__batch *));
+    if (!side->tables || !side->batches)
+        return no_memory(err);
+    memset(side->tables, 0, bytes);
+    side->tables->c = *c;
+    side->tables->code = cb__case_code(&side->tables->c);
+    return CB_OK;
+}
+
 static cb_status open_side(cb__duel *duel, int arm, cb_error *err)
 {
     const cb__duelist *a = &duel->request->arms[arm];
     cb__duel_side *side = &duel->sides[arm];
     bool cold = duel->request->cache == CB__COLD;
-    cb_status status = map_ring(duel, a, side, err);
-    side->code = cb__case_code(a->c);
     side->n = cold ? a->plan->sets : a->plan->batch;
-    side->launches = calloc((size_t)side->n, sizeof *side->launches);
-    side->batches = calloc((size_t)side->n, sizeof(cb__batch *));
-    if (status == CB_OK && (!side->launches || !side->batches))
-        status = no_memory(err);
+    cb_status status = map_ring(duel, a, side, err);
+    if (status == CB_OK)
+        status = make_tables(side, a->c, err);
     if (status != CB_OK)
         return status;
     for (int i = 0; i < side->n; i++) {
-        side->launches[i].code = &side->code;
+        cb__launch *launch = &side->tables->launches[i];
+        launch->code = &side->tables->code;
         for (int o = 0; o < a->c->kernel->noperands; o++)
-            side->launches[i].operands[o] = operand_address(duel, arm, o, cold ? i : 0, i);
+            launch->operands[o] = operand_address(duel, arm, o, cold ? i : 0, i);
     }
-    return duel->target.ops->batch_new(duel->target.device, side->launches, duel->verified,
+    return duel->target.ops->batch_new(duel->target.device, side->tables->launches, duel->verified,
                                        &side->first, err);
 }
 
@@ -172,7 +186,7 @@ static void duel_close(cb__duel *duel)
         if (side->first)
             ops->batch_free(device, side->first);
         free(side->batches);
-        free(side->launches);
+        free(side->tables);
     }
     for (int i = 0; i < CB_OPERANDS_MAX; i++)
         ops->free(device, duel->scratch[i]);
@@ -213,7 +227,7 @@ static cb_status launch_first(cb__duel *duel, int arm, cb_error *err)
     }
     cb_status status = CB_OK;
     for (int i = 0; i < duel->verified && status == CB_OK; i++) {
-        ops->launch(device, &side->launches[i]);
+        ops->launch(device, &side->tables->launches[i]);
         status = ops->sync(device, err);
     }
     return status;

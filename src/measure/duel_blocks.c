@@ -28,7 +28,7 @@ static cb_status estimate(cb__duel *duel, double *slowest_ns, cb_error *err)
         cb__duel_mark(duel, arm, -1);
         for (int i = 0; i < ESTIMATES && status == CB_OK; i++) {
             uint64_t start = ops->now_ns(device);
-            ops->launch(device, &duel->sides[arm].launches[i % duel->sides[arm].n]);
+            ops->launch(device, &duel->sides[arm].tables->launches[i % duel->sides[arm].n]);
             status = ops->sync(device, err);
             fastest = fmin(fastest, (double)(ops->now_ns(device) - start));
         }
@@ -63,7 +63,7 @@ static cb_status make_batches(cb__duel *duel, cb_error *err)
     for (int arm = 0; arm < duel->request->narms && status == CB_OK; arm++) {
         cb__duel_side *side = &duel->sides[arm];
         int batch = duel->out->batch < side->n ? duel->out->batch : side->n;
-        side->arm = (cb__arm){.launches = side->launches,
+        side->arm = (cb__arm){.launches = side->tables->launches,
                               .n = side->n,
                               .batches = side->batches,
                               .batch_launches = batch};
@@ -71,8 +71,9 @@ static cb_status make_batches(cb__duel *duel, cb_error *err)
         for (int i = 0;
              duel->request->submit == CB__BATCHED && status == CB_OK && (i + 1) * batch <= side->n;
              i++) {
-            status = duel->target.ops->batch_new(duel->target.device, &side->launches[i * batch],
-                                                 batch, &side->batches[i], err);
+            status =
+                duel->target.ops->batch_new(duel->target.device, &side->tables->launches[i * batch],
+                                            batch, &side->batches[i], err);
             side->arm.nbatches += status == CB_OK;
         }
     }

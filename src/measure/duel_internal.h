@@ -5,12 +5,20 @@
 
 #include "measure/duel.h"
 
-typedef struct cb__duel_side {
+/* What every launch of an arm reads beside its operands. It begins a page, so that it lies in the
+ * same sets of a first-level cache for every arm: a launch on 24 KiB takes 130 ns, and one line
+ * more that misses is 3 % of it. */
+typedef struct cb__duel_tables {
+    cb__case c;
     cb__code code;
+    cb__launch launches[]; /* one a set (cold), one a slot (warm) */
+} cb__duel_tables;
+
+typedef struct cb__duel_side {
+    cb__duel_tables *tables;
     unsigned char *ring;
-    int which;            /* of the duel's rings */
-    cb__launch *launches; /* one a set (cold), one a slot (warm) */
-    int n;
+    int which;           /* of the duel's rings */
+    int n;               /* launches */
     cb__batch *first;    /* the verified launches */
     cb__batch **batches; /* of the timed ones */
     cb__arm arm;
