@@ -28,6 +28,11 @@ const cb__suite *cb__side_suite(const cb__compare_request *r, int side)
     return r->suites[side] ? r->suites[side] : r->suite;
 }
 
+const cb__suite *cb__side_suite(const cb__compare_request *r, int side)
+{
+    return r->suites[side] ? r->suites[side] : r->suite;
+}
+
 static cb_status signatures_differ(const cb_kernel *a, const cb_kernel *b, const char *what,
                                    cb_error *err)
 {

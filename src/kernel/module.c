@@ -285,6 +285,16 @@ static cb_status suite_load(cb__suite *suite, const char *origin, bool builtin, 
     return status;
 }
 
+static cb_status suite_load_file(cb__suite *suite, const char *file, cb_error *err)
+{
+    char what[600];
+    cb_status status = CB_OK;
+    snprintf(what, sizeof what, "loading module %s", file);
+    if (suite->rehearse)
+        status = cb__rehearse(try_open, (void *)(uintptr_t)file, 10, what, err);
+    return status == CB_OK ? suite_load(suite, file, false, err) : status;
+}
+
 cb_status cb__suite_open(const char *const *files, int nfiles, bool rehearse, cb__suite *suite,
                          cb_error *err)
 {
@@ -293,17 +303,18 @@ cb_status cb__suite_open(const char *const *files, int nfiles, bool rehearse, cb
     cb_status status = CB_OK;
     for (int i = 0; i < cb__embedded_module_count && status == CB_OK; i++)
         status = suite_load(suite, cb__embedded_modules[i].name, true, err);
-    for (int i = 0; i < nfiles && status == CB_OK; i++) {
-        char what[600];
-        snprintf(what, sizeof what, "loading module %s", files[i]);
-        if (rehearse)
-            status = cb__rehearse(try_open, (void *)(uintptr_t)files[i], 10, what, err);
-        if (status == CB_OK)
-            status = suite_load(suite, files[i], false, err);
-    }
+    for (int i = 0; i < nfiles && status == CB_OK; i++)
+        status = suite_load_file(suite, files[i], err);
     if (status != CB_OK)
         cb__suite_close(suite);
     return status;
+}
+
+cb_status cb__suite_open_file(const char *file, bool rehearse, cb__suite *suite, cb_error *err)
+{
+    suite->nmodules = 0;
+    suite->rehearse = rehearse;
+    return suite_load_file(suite, file, err);
 }
 
 void cb__suite_close(cb__suite *suite)

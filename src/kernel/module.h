@@ -41,6 +41,8 @@ cb_status cb__module_validate(const cb_module *table, const char *origin, cb_err
  * program. A kernel name that two modules have is CB_USAGE. */
 cb_status cb__suite_open(const char *const *files, int nfiles, bool rehearse, cb__suite *suite,
                          cb_error *err);
+/* One file alone, nothing embedded. */
+cb_status cb__suite_open_file(const char *file, bool rehearse, cb__suite *suite, cb_error *err);
 void cb__suite_close(cb__suite *suite);
 /* NULL when there is none. */
 const cb_kernel *cb__suite_find(const cb__suite *suite, const char *name,
