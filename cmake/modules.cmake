@@ -1,10 +1,11 @@
 # cb_add_module(NAME SOURCES...): one kernel module, a shared object that needs nothing of coldbench.
 # Instruction-set flags follow from the file name: cpu_avx2.c, cpu_avx512.c, cpu_avx512vnni.c. Files of
 # another architecture are left out.
-set(CB_X86 FALSE)
+set(CB_X86 0)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
-  set(CB_X86 TRUE)
+  set(CB_X86 1)
 endif()
+include(cmake/source_note.cmake)
 set(CB_FLAGS_avx2 -mavx2 -mfma -mf16c)
 set(CB_FLAGS_avx512 ${CB_FLAGS_avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl)
 set(CB_FLAGS_avx512vnni ${CB_FLAGS_avx512} -mavx512vnni)
@@ -27,11 +28,8 @@ function(cb_add_module name)
   target_compile_options(module_${name} PRIVATE -ffp-contract=off $<$<CONFIG:Release>:-O3>)
   set_target_properties(module_${name} PROPERTIES PREFIX "" OUTPUT_NAME ${name}
                         LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/modules)
-  if(CB_X86)
-    target_compile_definitions(module_${name} PRIVATE CB_X86=1)
-  else()
-    target_compile_definitions(module_${name} PRIVATE CB_X86=0)
-  endif()
+  target_compile_definitions(module_${name} PRIVATE CB_X86=${CB_X86})
+  cb_add_source_note(module_${name} ${sources})
 endfunction()
 
 # Every folder of src/kernel is a module of the suite.
