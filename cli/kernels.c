@@ -5,12 +5,14 @@
 #include "cli.h"
 #include "host/topology.h"
 #include "kernel/case.h"
+#include "kernel/export.h"
 #include "kernel/shapes.h"
 
 typedef struct kernels_options {
     cb__common_options common; /* only help is offered */
     cb__option_list files;
     cb__option_list shapes;
+    const char *export_folder;
 } kernels_options;
 
 static const cb__option options[] = {
@@ -24,6 +26,12 @@ static const cb__option options[] = {
      .offset = offsetof(kernels_options, shapes),
      .arg = "SHAPE",
      .help = "with NAME: bytes and flops of this shape"},
+    {.name = "export",
+     .kind = CB__OPT_TEXT,
+     .offset = offsetof(kernels_options, export_folder),
+     .arg = "DIR",
+     .help = "write the built-in modules there, with an index of their build and source ids, for "
+             "coldbench gate; prints nothing"},
     {.name = "help",
      .letter = 'h',
      .kind = CB__OPT_FLAG,
@@ -161,6 +169,11 @@ static int kernels(int argc, char **argv)
         cb__cli_parse(&cb__verb_kernels, &o, argc, argv, names, &n, &done, &code);
     if (done)
         goto out;
+    if (o.export_folder) {
+        cb_status exported = cb__modules_export(o.export_folder, &err);
+        code = exported == CB_OK ? 0 : cb__cli_fail(&err);
+        goto out;
+    }
     cb_status status = cb__suite_open(o.files.items, o.files.count, true, &suite, &err);
     if (status == CB_OK && n == 0)
         list_all(&suite, &out);
