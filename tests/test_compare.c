@@ -1,0 +1,390 @@
+/* Comparisons on the scripted device: what is planted is what is found, and what is not is not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "coldbench/worker.h"
+#include "compare/compare.h"
+
+#define FAULTS CB_BINARY_DIR "/modules/faults.so"
+#define DEVICE "fake:llc=256KiB"
+
+static cb__suite suite;
+
+typedef struct asked {
+    const char *device;
+    const char *sides[4];
+    const char *shape;
+    cb__cache_state cache;
+    uint64_t seed;
+    const volatile int *stop;
+    double silence_s;
+} asked;
+
+static cb__compare_request request_of(const asked *a)
+{
+    cb__compare_request r = {
+        .suite = &suite,
+        .device = a->device,
+        .shape = a->shape,
+        .cache = a->cache,
+        .submit = CB__BATCHED,
+        .budget_s = 10,
+        .alpha = 0.01,
+        .margin = 0.01,
+        .seed = a->seed,
+        .asker = {.silence_s = a->silence_s > 0 ? a->silence_s : 60, .stop = a->stop}};
+    while (r.nsides < 4 && a->sides[r.nsides]) {
+        r.variants[r.nsides] = a->sides[r.nsides];
+        r.nsides++;
+    }
+    r.claims = r.nsides * (r.nsides - 1) / 2;
+    return r;
+}
+
+static cb_status describe(const cb__compare_request *r, cb__device_info *info, cb_error *err)
+{
+    const cb__backend *ops = NULL;
+    const char *script = NULL;
+    cb__device *device = NULL;
+    cb_status status = cb__backend_find(r->device, &ops, &script, err);
+    if (status == CB_OK)
+        status = ops->open(script, r->threads, CB__COMPACT, &device, err);
+    if (status == CB_OK) {
+        ops->info(device, info);
+        ops->close(device);
+    }
+    return status;
+}
+
+static cb_status compare(const asked *a, cb__arena *arena, cb__comparison *out, cb_error *err)
+{
+    cb__device_info info;
+    cb__compare_request r = request_of(a);
+    cb_status status = describe(&r, &info, err);
+    if (status == CB_OK)
+        status = cb__compare_plan(&r, &info, out, err);
+    return status == CB_OK ? cb__compare_measure(&r, arena, out, err) : status;
+}
+
+static void good(const asked *a, cb__arena *arena, cb__comparison *out)
+{
+    cb_error err = CB_ERROR_INIT;
+    if (compare(a, arena, out, &err) != CB_OK)
+        fail_msg("%s: %s", a->sides[1], err.message);
+}
+
+static void decided(const cb__comparison *c, int pair, cb__decision wanted)
+{
+    const cb__compare_pair *p = &c->pairs[pair];
+    if (p->decision != wanted)
+        fail_msg("%s, not %s: %.5f [%.5f, %.5f] after %d rounds", cb__decision_name(p->decision),
+                 cb__decision_name(wanted), p->claim.estimate, p->claim.interval.lower,
+                 p->claim.interval.upper, c->nrounds);
+}
+
+/* ---- figures ---- */
+
+static void assert_near(double got, double want, double within)
+{
+    if (!(fabs(got - want) <= within))
+        fail_msg("%.9g, not %.9g", got, want);
+}
+
+/* 24 KiB at 200 GB/s, 1.05 times longer, and 200 ns of dispatch. */
+static double launch_ns(double work)
+{
+    return 200 + 1.05 * (24576 * work + 4) / 200;
+}
+
+typedef struct planted {
+    const char *name, *device;
+    const char *a, *b;
+    cb__decision decision;
+    double ratio;    /* of times; 0: not exact */
+    double position; /* effect, in logs */
+} planted;
+
+#define QUIET DEVICE ",noise=0"
+#define SAME "stream_read@work=1000/portable"
+#define MORE "stream_read@work=1050/portable"
+
+static const planted table[] = {
+    {"the same code", QUIET, SAME, SAME, CB__TIE, 1, 0},
+    {"other tunables, which cost nothing here", QUIET, SAME, SAME ":streams=2", CB__TIE, 1, 0},
+    {"5 % more bytes", QUIET, SAME, MORE, CB__SLOWER, -1, 0},
+    {"5 % fewer bytes", QUIET, MORE, SAME, CB__FASTER, -2, 0},
+    {"with noise", DEVICE ",noise=0.05", SAME, SAME, CB__TIE, 0, 0},
+    {"everything gets slower", QUIET ",drift=50", SAME, SAME, CB__TIE, 0, 0},
+    {"first slots are slow", QUIET ",place=0.05,batched_ns=1", SAME, SAME, CB__TIE, 1, 1},
+    {"first slots are fast", QUIET ",place=-0.05,batched_ns=1", SAME, SAME, CB__TIE, 1, -1},
+    {"first slots are slow, and one side", QUIET ",place=0.05", SAME, MORE, CB__SLOWER, -1, 1},
+    {"a slow copy of A in some processes", QUIET ",process=0.05,process_arm=1,process_share=0.2",
+     SAME, SAME, CB__TIE, 0, 0},
+    {"a slow copy of A, always", QUIET ",process=0.05,process_arm=1", SAME, SAME, CB__INCOMPARABLE,
+     0, 0},
+    {"a slow B, always", QUIET ",process=0.05,process_arm=2", SAME, SAME, CB__SLOWER, 0, 0},
+};
+
+static void what_is_planted_is_found(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        const planted *p = &table[i];
+        cb__arena arena = CB__ARENA_INIT;
+        static cb__comparison c;
+        print_message("    %s\n", p->name);
+        good(&(asked){p->device, {p->a, p->b}, "24KiB", CB__WARM, 1, NULL, 0}, &arena, &c);
+        decided(&c, 0, p->decision);
+        double ratio = cb__compare_ratio(&c, &c.pairs[0].claim).mid;
+        double more = launch_ns(1.05) / launch_ns(1);
+        if (p->ratio != 0)
+            assert_near(ratio, p->ratio > 0 ? 1 : p->ratio > -2 ? more : 1 / more, 0.001);
+        if (p->position > 0)
+            assert_true(c.position_effect > 0.005);
+        else if (p->position < 0)
+            assert_true(c.position_effect < -0.005);
+        else if (strstr(p->device, "noise=0") && !strstr(p->device, "drift"))
+            assert_near(c.position_effect, 0, 0.005);
+        assert_true(c.nrounds >= CB__ROUNDS_MIN);
+        assert_true(c.complete);
+        assert_int_equal(c.rings, 1);
+        cb__arena_fini(&arena);
+    }
+}
+
+/* One arm slow in a fifth of the processes: no seed makes it a difference. */
+static void offsets_of_processes_are_no_alarm(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        cb__arena arena = CB__ARENA_INIT;
+        static cb__comparison c;
+        good(&(asked){DEVICE ",process=0.05,process_share=0.2",
+                      {SAME, SAME},
+                      "24KiB",
+                      CB__WARM,
+                      seed,
+                      NULL,
+                      0},
+             &arena, &c);
+        assert_int_not_equal(c.pairs[0].decision, CB__SLOWER);
+        assert_int_not_equal(c.pairs[0].decision, CB__FASTER);
+        cb__arena_fini(&arena);
+    }
+}
+
+static void cold_and_warm_are_two_figures(void **state)
+{
+    (void)state;
+    double ns[2];
+    for (int cache = 0; cache < 2; cache++) {
+        cb__arena arena = CB__ARENA_INIT;
+        static cb__comparison c;
+        good(&(asked){QUIET, {SAME, SAME}, "24KiB", (cb__cache_state)cache, 3, NULL, 0}, &arena,
+             &c);
+        decided(&c, 0, CB__TIE);
+        ns[cache] = c.sides[0].time_ns.mid;
+        cb__arena_fini(&arena);
+    }
+    assert_near(ns[CB__WARM], launch_ns(1), 1);
+    assert_near(ns[CB__COLD], 200 + 1.05 * 24580 / 40, 1);
+}
+
+static void the_best_of_three_has_its_ties(void **state)
+{
+    (void)state;
+    cb__arena arena = CB__ARENA_INIT;
+    static cb__comparison c;
+    good(&(asked){QUIET, {MORE, SAME, SAME ":streams=2"}, "24KiB", CB__WARM, 5, NULL, 0}, &arena,
+         &c);
+    assert_int_equal(c.npairs, 3);
+    decided(&c, 0, CB__FASTER);
+    decided(&c, 1, CB__FASTER);
+    decided(&c, 2, CB__TIE);
+    assert_int_not_equal(c.best, 0);
+    assert_false(c.tied[0]);
+    assert_true(c.tied[c.best == 1 ? 2 : 1]);
+    cb__arena_fini(&arena);
+}
+
+/* ---- sides that are wrong ---- */
+
+static const struct {
+    const char *fault, *check;
+} faults[] = {
+    {"unwritten_tail", "written"}, {"whole_fours", "written"}, {"never_written", "written"},
+    {"past_end", "guards"},        {"before_start", "guards"}, {"edits_weight", "inputs"},
+    {"edits_input", "inputs"},     {"group_wrong", "bound"},   {"not_a_number", "finite"},
+    {"fewer_bits", "bound"},       {"tires", "bound"},         {"fails", "launch"},
+    {"crashes", "worker"},         {"leaves", "worker"},       {"garbage", "worker"},
+    {"hangs", "worker"},
+};
+
+static cb__check_status status_of(const cb__compare_side *side, const char *name)
+{
+    for (int i = 0; i < side->nchecks; i++)
+        if (strcmp(side->checks[i].name, name) == 0)
+            return side->checks[i].status;
+    return CB__SKIP;
+}
+
+/* The faulty side is named, first or second; the pair without it goes on. */
+static void a_wrong_side_is_named_and_the_others_go_on(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        char variant[64];
+        cb__arena arena = CB__ARENA_INIT;
+        static cb__comparison c;
+        bool first = i % 4 == 3;
+        snprintf(variant, sizeof variant, "faults/%s", faults[i].fault);
+        asked a = {DEVICE, {"faults/clean", variant, "faults/clean"}, "96x512", CB__COLD, 1, NULL,
+                   1};
+        if (first) {
+            a.sides[0] = variant;
+            a.sides[1] = "faults/clean";
+        }
+        good(&a, &arena, &c);
+        const cb__compare_side *bad = &c.sides[!first];
+        if (bad->verdict != CB_VERDICT_WRONG || status_of(bad, faults[i].check) != CB__FAIL)
+            fail_msg("%s: %s, and %s is %s", faults[i].fault, cb_verdict_name(bad->verdict),
+                     faults[i].check, cb__check_status_name(status_of(bad, faults[i].check)));
+        for (int p = 0; p < c.npairs; p++) {
+            bool with_it = c.pairs[p].a == !first || c.pairs[p].b == !first;
+            decided(&c, p, with_it ? CB__INCOMPARABLE : CB__TIE);
+        }
+        for (int s = 0; s < c.nsides; s++)
+            if (s != !first)
+                assert_int_equal(c.sides[s].verdict, CB_VERDICT_OK);
+        cb__arena_fini(&arena);
+    }
+}
+
+static void bits_are_compared(void **state)
+{
+    (void)state;
+    static cb__comparison c;
+    cb__arena arena = CB__ARENA_INIT;
+    good(&(asked){DEVICE, {"faults/clean", "faults/clean"}, "96x512", CB__WARM, 1, NULL, 0}, &arena,
+         &c);
+    assert_true(c.pairs[0].bit_identical);
+    good(&(asked){DEVICE, {SAME, MORE}, "24KiB", CB__WARM, 1, NULL, 0}, &arena, &c);
+    assert_false(c.pairs[0].bit_identical);
+    cb__arena_fini(&arena);
+}
+
+static void dispatch_is_said(void **state)
+{
+    (void)state;
+    static cb__comparison c;
+    cb__arena arena = CB__ARENA_INIT;
+    good(&(asked){DEVICE ",batched_ns=5000", {SAME, SAME}, "24KiB", CB__WARM, 1, NULL, 0}, &arena,
+         &c);
+    assert_true(c.pairs[0].dispatch);
+    good(&(asked){DEVICE, {SAME, SAME}, "96KiB", CB__WARM, 1, NULL, 0}, &arena, &c);
+    assert_false(c.pairs[0].dispatch);
+    cb__arena_fini(&arena);
+}
+
+/* ---- refusals ---- */
+
+static const struct {
+    const char *a, *b, *shape, *words;
+    cb__cache_state cache;
+} refused[] = {
+    {"stream_read", "stream_read@work=900", "24KiB", "spell work on both sides", CB__WARM},
+    {"stream_read@work=900", "stream_read", "24KiB", "spell work on both sides", CB__WARM},
+    {"stream_read", "alu_chain", NULL, "needs a shape", CB__WARM},
+    {"faults/clean", "gemv_q4/portable", "64x64", "parameters differ", CB__WARM},
+    {"faults/clean", "twin_copy/portable", "64", "64", CB__WARM},
+    {"alu_chain/portable", "alu_chain/portable", NULL, "no cold state", CB__COLD},
+    {"stream_reed", "stream_read", "24KiB", "did you mean 'stream_read'", CB__WARM},
+};
+
+static void what_cannot_be_compared_is_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        cb__arena arena = CB__ARENA_INIT;
+        static cb__comparison c;
+        cb_error err = CB_ERROR_INIT;
+        asked a = {
+            DEVICE, {refused[i].a, refused[i].b}, refused[i].shape, refused[i].cache, 1, NULL, 0};
+        assert_int_equal(compare(&a, &arena, &c, &err), CB_USAGE);
+        if (!strstr(err.message, refused[i].words))
+            fail_msg("%s against %s: %s", refused[i].a, refused[i].b, err.message);
+        cb__arena_fini(&arena);
+    }
+}
+
+static volatile int stop;
+
+static void stop_after_three(void *arg, const char *what, int round)
+{
+    (void)arg, (void)what;
+    stop = round >= 3;
+}
+
+static void an_interrupt_keeps_what_was_measured(void **state)
+{
+    (void)state;
+    static cb__comparison c;
+    cb__arena arena = CB__ARENA_INIT;
+    cb_error err = CB_ERROR_INIT;
+    cb__device_info info;
+    asked a = {DEVICE, {SAME, SAME}, "24KiB", CB__WARM, 1, &stop, 0};
+    cb__compare_request r = request_of(&a);
+    r.phase = stop_after_three;
+    assert_int_equal(describe(&r, &info, &err), CB_OK);
+    assert_int_equal(cb__compare_plan(&r, &info, &c, &err), CB_OK);
+    assert_int_equal(cb__compare_measure(&r, &arena, &c, &err), CB_INTERRUPTED);
+    assert_int_equal(c.nrounds, 3);
+    assert_false(c.complete);
+    assert_int_equal(c.pairs[0].decision, CB__INCONCLUSIVE);
+    cb__arena_fini(&arena);
+}
+
+static int open_suite(void **state)
+{
+    (void)state;
+    const char *files[] = {FAULTS};
+    cb_error err = CB_ERROR_INIT;
+    if (cb__suite_open(files, 1, true, &suite, &err) == CB_OK)
+        return 0;
+    print_message("%s\n", err.message);
+    return -1;
+}
+
+static int close_suite(void **state)
+{
+    (void)state;
+    cb__suite_close(&suite);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    int status = cb_worker_entry(argc, argv);
+    if (status >= 0)
+        return status;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_planted_is_found),
+        cmocka_unit_test(offsets_of_processes_are_no_alarm),
+        cmocka_unit_test(cold_and_warm_are_two_figures),
+        cmocka_unit_test(the_best_of_three_has_its_ties),
+        cmocka_unit_test(a_wrong_side_is_named_and_the_others_go_on),
+        cmocka_unit_test(bits_are_compared),
+        cmocka_unit_test(dispatch_is_said),
+        cmocka_unit_test(what_cannot_be_compared_is_refused),
+        cmocka_unit_test(an_interrupt_keeps_what_was_measured),
+    };
+    return cmocka_run_group_tests(tests, open_suite, close_suite);
+}

@@ -1,0 +1,163 @@
+#!/bin/sh
+# test_compare_cli.sh ROOT COLDBENCH: compare as a person meets it: exit status, and what is said where. All on
+# the scripted device, so that no figure depends on the machine.
+set -u
+
+program=${2:-}
+if [ -z "$program" ]; then
+    echo "no program to test" >&2
+    exit 77
+fi
+faults=$(dirname "$program")/modules/faults.so
+seeded=$(dirname "$program")/tests/modules
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failed=0
+
+fault() {
+    echo "$*"
+    sed 's/^/    /' "$scratch/out" "$scratch/err"
+    failed=1
+}
+
+# expect STATUS PART... -- ARGUMENTS: the program ends with STATUS, and each PART is on standard error.
+expect() {
+    want=$1
+    shift
+    : >"$scratch/parts"
+    while [ "$1" != -- ]; do
+        printf '%s\n' "$1" >>"$scratch/parts"
+        shift
+    done
+    shift
+    "$program" compare "$@" >"$scratch/out" 2>"$scratch/err"
+    got=$?
+    [ "$got" = "$want" ] || fault "coldbench compare $*: status $got, not $want"
+    while IFS= read -r part; do
+        grep -qF -e "$part" "$scratch/err" || fault "compare $*: nothing on standard error says: $part"
+    done <"$scratch/parts"
+}
+
+said() {
+    grep -qF -e "$1" "$scratch/out" || fault "standard output does not say: $1"
+}
+
+unsaid() {
+    grep -qF -e "$1" "$scratch/out" && fault "standard output says: $1"
+}
+
+fake="--device fake:llc=256KiB,noise=0.001 --seed 7"
+warm="--shape 24KiB --cache warm $fake"
+a=stream_read@work=1000/portable
+b=stream_read@work=1050/portable
+
+# ---- what is refused, before anything is measured ----
+expect 2 "compare needs 2 to 15 variants" --
+expect 2 "compare needs 2 to 15 variants" -- $a $fake
+expect 2 "unknown kernel 'stream_reed'" "did you mean 'stream_read'" -- $a stream_reed $warm
+expect 2 "unknown option '--margn'" "did you mean '--margin'" -- $a $b --margn 1%
+expect 2 "spell work on both sides" -- stream_read stream_read@work=900 $warm
+expect 2 "cannot be compared" -- stream_read twin_read $warm
+expect 2 "alu_chain streams no operand" "--cache warm" -- alu_chain alu_chain $fake
+expect 2 "the minimum is 0.2 s" -- $a $b $warm --budget 0.1
+expect 2 "--alpha" -- $a $b $warm --alpha 2
+expect 2 "needs a shape" -- $a $b $fake
+expect 3 "'cuda:0'" -- $a $b --shape 24KiB --device cuda:0
+expect 5 "cannot write /no/such/folder/x" -- $a $b $warm --json /no/such/folder/x
+
+# ---- decisions and exit statuses ----
+expect 0 -- $a $b $warm
+said "stream_read@work=1050/portable:streams=1 against stream_read@work=1000/portable:streams=1: slower  1.0"
+said "[warm] batched 24576"
+said "A/A 1.0"
+said "detectable"
+expect 0 -- $b $a $warm
+said ": faster  0.9"
+expect 0 -- $a $a $warm
+said "against itself (an A/A run): tie  1.0000x"
+expect 0 -- $a $b $warm --margin 10%
+said ": tie  1.0"
+expect 4 -- $a $a $warm --device fake:llc=256KiB,process=0.05,process_arm=1
+said ": incomparable"
+said "two copies of the same code differ here"
+expect 4 -- $a $a $warm --device fake:llc=256KiB,noise=0.5 --margin 0.01% --budget 0.2
+said ": inconclusive"
+expect 0 -- $a $b $a:streams=2 $warm
+said "best: stream_read@work=1000"
+said "not shown to be slower"
+expect 0 -- $a $b --shape 24KiB --shape 48KiB --cache warm $fake
+said "batched 24576"
+said "batched 49152"
+expect 0 -- $a $b --shape 24KiB $fake
+said "[cold]"
+expect 0 -- $a $b $warm --submit solo
+said "solo"
+
+# ---- sides that are wrong: named, and the others go on ----
+expect 1 -- faults/clean faults/past_end faults/clean --kernel "$faults" --shape 96x512 $fake
+said "faults/past_end: wrong"
+said "bytes changed outside an output"
+said "faults/clean against itself (an A/A run): tie"
+expect 1 -- faults/clean faults/crashes --kernel "$faults" --shape 96x512 $fake
+said "faults/crashes: wrong"
+said "died on signal 6"
+expect 1 -- $a $b $warm --device fake:llc=256KiB,peak_gbs=30
+said "incomparable"
+
+# ---- a kernel of two files, and two files ----
+expect 0 -- faults/clean faults/clean --kernel "$faults" --kernel "$seeded/seeded_NONE.so" --shape 96x512 $fake
+cp "$faults" "$scratch/mine.so"
+expect 2 "rename it" -- faults/clean faults/clean --kernel "$faults" --kernel "$scratch/mine.so" --shape 96x512 $fake
+
+# ---- outputs ----
+expect 0 -- $a $b $warm -q
+[ ! -s "$scratch/out" ] && [ ! -s "$scratch/err" ] || fault "-q is not quiet"
+expect 0 -- $a $b $warm -v
+said "position effect"
+said "ns between slots"
+said "bound      pass"
+expect 0 ": slower" -- $a $b $warm --csv -
+awk -F'"' '{ gsub(/,/, ";", $2); gsub(/,/, ";", $4); n = split($1 $2 $3 $4 $5, field, ","); if (NR == 1) columns = n
+            if (n != columns || NR > 2) exit 1 } END { if (NR != 2) exit 1 }' "$scratch/out" ||
+    fault "the CSV has not as many columns in its row as in its head"
+expect 0 ": slower" -- $a $b $warm --json -
+for key in schema kind complete seed started startup_s measure_s tool host device checks results a b shape cache submit \
+    threads ratio lo mid hi coverage aa_ratio position_effect alpha margin blocks rounds thetas theta_aa2 theta_ab \
+    theta_a2b samples_ns order detectable bit_identical decision; do
+    said "\"$key\":"
+done
+unsaid '"best":'
+cp "$scratch/out" "$scratch/first"
+expect 0 -- $a $b $warm --json -
+# Everything but the clocks of this machine is the same with the same seed.
+for key in samples_ns thetas; do
+    for file in first out; do
+        awk -v key="\"$key\":" 'index($0, key) { on = 1 } on { print } on && /^      \]/ { on = 0 }' \
+            "$scratch/$file" >"$scratch/$file.$key"
+    done
+    [ -s "$scratch/out.$key" ] && cmp -s "$scratch/first.$key" "$scratch/out.$key" ||
+        fault "$key differ between two runs with one seed"
+done
+expect 0 -- $a $b $a:streams=2 $warm --json -
+said '"best": "stream_read@work=1000'
+said '"tie_set": ['
+
+# ---- Ctrl-C: what was measured is written, and marked ----
+"$program" compare faults/clean faults/hangs --kernel "$faults" --shape 96x512 $fake --json "$scratch/record" \
+    >"$scratch/out" 2>"$scratch/err" &
+child=$!
+sleep 1
+kill -INT $child
+wait $child
+got=$?
+[ "$got" = 130 ] || fault "interrupted: status $got, not 130"
+grep -q '"complete": false' "$scratch/record" || fault "the record of an interrupted run says that it is complete"
+said "incomplete: interrupted"
+
+# ---- the example of the help ----
+"$program" compare --help >"$scratch/out" 2>&1
+example=$(sed -n 's/^  coldbench \(compare .*\)/\1/p' "$scratch/out")
+[ -n "$example" ] || fault "the help has no example"
+# shellcheck disable=SC2086 # one word an argument
+"$program" $example --device fake --seed 1 >"$scratch/out" 2>"$scratch/err" || fault "the example fails: $example"
+exit $failed
