@@ -67,7 +67,7 @@ expect 5 "cannot write /no/such/folder/x" -- $a $b $warm --json /no/such/folder/
 
 # ---- decisions and exit statuses ----
 expect 0 -- $a $b $warm
-said "stream_read@work=1050/portable:streams=1 against stream_read@work=1000/portable:streams=1: slower  1.0"
+said "stream_read@work=1050/portable against stream_read@work=1000/portable: slower  1.0"
 said "[warm] batched 24576"
 said "A/A 1.0"
 said "detectable"

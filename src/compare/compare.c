@@ -118,6 +118,7 @@ cb_status cb__compare_plan(const cb__compare_request *r, const cb__device_info *
     cb__buf_fini(&shape);
     for (int i = 0; i < r->nsides; i++) {
         cb__compare_side *side = &out->sides[i];
+        snprintf(side->name, sizeof side->name, "%s", r->variants[i]);
         side->c = cases[i];
         side->plan = plans[i];
         side->steady = true;

@@ -50,6 +50,7 @@ typedef struct cb__compare_round {
 } cb__compare_round;
 
 typedef struct cb__compare_side {
+    char name[160]; /* as it was asked for */
     cb__case c;
     cb__plan plan;
     cb__evidence evidence;

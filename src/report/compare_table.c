@@ -4,24 +4,6 @@
 
 #include "report/report.h"
 
-static void variant_text(const cb__comparison *c, int side, cb__buf *out)
-{
-    cb__case_variant_text(&c->sides[side].c, out);
-}
-
-/* "kernel@act=f32/avx2:block_rows=4" beside a first side with the same beginning: only what
- * differs, from the last separator before the difference. */
-static void short_text(const char *text, const char *beside, cb__buf *out)
-{
-    size_t same = 0, from = 0;
-    while (text[same] && text[same] == beside[same])
-        same++;
-    for (size_t i = 0; i <= same && text[i]; i++)
-        if (strchr("@/:", text[i]))
-            from = i;
-    cb__buf_puts(out, text[same] || beside[same] ? text + from : text);
-}
-
 static const char *colour_of(cb__decision d)
 {
     switch (d) {
@@ -56,23 +38,27 @@ static void ratio(const cb__comparison *c, const cb__claim *claim, cb__buf *out)
         cb__buf_printf(out, "%.4fx [%.4f, %.4f]", x.mid, x.lo, x.hi);
 }
 
-/* "B is 1.034x [1.028, 1.041] slower than A": the ratio is time of B over time of A. */
+/* Of a tie, the side that 0 lies on where it is outside the interval. */
+static const char *sign(const cb__compare_pair *p)
+{
+    if (p->decision != CB__TIE)
+        return "";
+    return p->claim.interval.lower > 0   ? " (a little slower)"
+           : p->claim.interval.upper < 0 ? " (a little faster)"
+                                         : "";
+}
+
+/* "B against A: slower  1.034x [1.028, 1.041]": time of B over time of A. */
 static void sentence(const cb__comparison *c, const cb__compare_pair *p, bool color, cb__buf *out)
 {
-    cb__buf a = CB__BUF_INIT, b = CB__BUF_INIT, b_short = CB__BUF_INIT;
-    variant_text(c, p->a, &a);
-    variant_text(c, p->b, &b);
-    short_text(cb__buf_text(&b), cb__buf_text(&a), &b_short);
+    const char *a = c->sides[p->a].name, *b = c->sides[p->b].name;
     if (p->aa)
-        cb__buf_printf(out, "%s against itself (an A/A run): ", cb__buf_text(&a));
+        cb__buf_printf(out, "%s against itself (an A/A run): ", a);
     else
-        cb__buf_printf(out, "%s against %s: ", cb__buf_text(&b), cb__buf_text(&a));
+        cb__buf_printf(out, "%s against %s: ", b, a);
     decision(p->decision, color, out);
-    cb__buf_puts(out, "  ");
+    cb__buf_printf(out, "%s  ", sign(p));
     ratio(c, &p->claim, out);
-    cb__buf_fini(&a);
-    cb__buf_fini(&b);
-    cb__buf_fini(&b_short);
 }
 
 static void facts(const cb__comparison *c, const cb__compare_pair *p, cb__buf *out)
@@ -92,16 +78,19 @@ static void facts(const cb__comparison *c, const cb__compare_pair *p, cb__buf *o
     cb__buf_puts(out, "\n");
 }
 
-/* Of a side that is wrong, what is wrong. */
+/* Of a side that is not right, what is wrong; verbose: what each side is in full, and its checks.
+ */
 static void side_checks(const cb__comparison *c, bool verbose, cb__buf *out)
 {
     for (int i = 0; i < c->nsides; i++) {
         const cb__compare_side *side = &c->sides[i];
-        cb__buf name = CB__BUF_INIT;
-        variant_text(c, i, &name);
-        if (side->verdict != CB_VERDICT_OK || verbose)
-            cb__buf_printf(out, "    %s: %s\n", cb__buf_text(&name),
-                           cb_verdict_name(side->verdict));
+        if (side->verdict != CB_VERDICT_OK && !verbose)
+            cb__buf_printf(out, "    %s: %s\n", side->name, cb_verdict_name(side->verdict));
+        if (verbose) {
+            cb__buf_puts(out, "    ");
+            cb__case_variant_text(&side->c, out);
+            cb__buf_printf(out, ": %s\n", cb_verdict_name(side->verdict));
+        }
         for (int k = 0; k < side->nchecks; k++) {
             const cb__check *check = &side->checks[k];
             bool failed = check->status == CB__FAIL && check->required;
@@ -109,7 +98,6 @@ static void side_checks(const cb__comparison *c, bool verbose, cb__buf *out)
                 cb__buf_printf(out, "        %-10s %s: %s\n", check->name,
                                cb__check_status_name(check->status), check->detail);
         }
-        cb__buf_fini(&name);
     }
 }
 
@@ -144,23 +132,13 @@ static void best(const cb__comparison *c, cb__buf *out)
 {
     if (c->best < 0)
         return;
-    cb__buf name = CB__BUF_INIT;
     int tied = 0;
-    variant_text(c, c->best, &name);
-    cb__buf_printf(out, "best: %s", cb__buf_text(&name));
-    for (int i = 0; i < c->nsides; i++) {
-        if (!c->tied[i])
-            continue;
-        cb__buf other = CB__BUF_INIT, part = CB__BUF_INIT;
-        variant_text(c, i, &other);
-        short_text(cb__buf_text(&other), cb__buf_text(&name), &part);
-        cb__buf_printf(out, "%s%s",
-                       tied++ ? ", " : "; not shown to be slower: ", cb__buf_text(&part));
-        cb__buf_fini(&other);
-        cb__buf_fini(&part);
-    }
+    cb__buf_printf(out, "best: %s", c->sides[c->best].name);
+    for (int i = 0; i < c->nsides; i++)
+        if (c->tied[i])
+            cb__buf_printf(out, "%s%s",
+                           tied++ ? ", " : "; not shown to be slower: ", c->sides[i].name);
     cb__buf_puts(out, tied ? "\n" : "; all others are shown to be slower\n");
-    cb__buf_fini(&name);
 }
 
 void cb__report_compare(const cb__comparison *comparisons, int n, bool color, bool verbose,
