@@ -20,7 +20,7 @@ typedef struct cb__verb {
 } cb__verb;
 
 extern const cb__verb cb__verb_probe, cb__verb_run, cb__verb_kernels, cb__verb_model,
-    cb__verb_selftest, cb__verb_compare;
+    cb__verb_selftest, cb__verb_compare, cb__verb_gate;
 
 /* Prints "coldbench: message" to stderr; the exit status of err. */
 int cb__cli_fail(const cb_error *err);

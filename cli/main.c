@@ -7,8 +7,9 @@
 #include "cli.h"
 #include "coldbench/worker.h"
 
-static const cb__verb *const verbs[] = {&cb__verb_run,   &cb__verb_compare,  &cb__verb_probe,
-                                        &cb__verb_model, &cb__verb_selftest, &cb__verb_kernels};
+static const cb__verb *const verbs[] = {&cb__verb_run,    &cb__verb_compare, &cb__verb_gate,
+                                        &cb__verb_probe,  &cb__verb_model,   &cb__verb_selftest,
+                                        &cb__verb_kernels};
 
 enum { NVERBS = sizeof verbs / sizeof *verbs };
 

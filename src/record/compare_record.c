@@ -164,7 +164,7 @@ static void checks(cb__json_writer *w, const cb__comparison *c, const cb__compar
     cb__json_end(w);
 }
 
-static void result(cb__json_writer *w, const cb__comparison *c, const cb__compare_pair *p)
+void cb__put_pair(cb__json_writer *w, const cb__comparison *c, const cb__compare_pair *p)
 {
     const cb__compare_side *a = &c->sides[p->a], *b = &c->sides[p->b];
     int64_t blocks = 0;
@@ -251,7 +251,7 @@ void cb__record_compare(const cb__record *record, const cb__comparison *comparis
     cb__json_array(&w);
     for (int i = 0; i < n; i++)
         for (int p = 0; p < comparisons[i].npairs; p++)
-            result(&w, &comparisons[i], &comparisons[i].pairs[p]);
+            cb__put_pair(&w, &comparisons[i], &comparisons[i].pairs[p]);
     cb__json_end(&w);
     if (n > 0 && comparisons[0].nsides > 2)
         bests(&w, comparisons, n);

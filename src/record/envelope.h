@@ -11,6 +11,8 @@ void cb__put_int(cb__json_writer *w, const char *key, int64_t value);
 void cb__put_bool(cb__json_writer *w, const char *key, bool value);
 /* {"lo","mid","hi","coverage"}; null where there is no figure. */
 void cb__put_interval(cb__json_writer *w, const char *key, cb__interval x);
+/* A result of a comparison: one pair. */
+void cb__put_pair(cb__json_writer *w, const cb__comparison *c, const cb__compare_pair *pair);
 void cb__put_checks(cb__json_writer *w, const cb__check *checks, int n);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "compare/compare.h"
+#include "gate/gate.h"
 #include "probe/probe.h"
 #include "run/run.h"
 #include "run/selftest.h"
@@ -32,6 +33,14 @@ void cb__record_sweeps_csv(const cb__probe *probe, const cb_model *model, cb__bu
 void cb__record_compare(const cb__record *record, const cb__comparison *comparisons, int n,
                         cb__buf *out);
 void cb__record_compare_csv(const cb__comparison *comparisons, int n, cb__buf *out);
+
+/* The builds, a case each with its outcome and ids, and the results of those that were measured, as
+ * cb__record_compare has them; `verdict` at the top. CSV: a row a case. */
+void cb__record_gate(const cb__record *record, const cb__gate *gate, cb__buf *out);
+void cb__record_gate_csv(const cb__gate *gate, cb__buf *out);
+/* Google Benchmark's JSON: an entry a measured case and side, named VARIANT/SHAPE/CACHE/base and
+ * .../head, so that its compare.py can filter them. cpu_time is the same as real_time. */
+void cb__record_gate_benchmark(const cb__record *record, const cb__gate *gate, cb__buf *out);
 
 void cb__record_selftest(const cb__record *record, const cb__selftest *selftest, cb__buf *out);
 void cb__record_selftest_csv(const cb__selftest *selftest, cb__buf *out);

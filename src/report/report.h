@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "compare/compare.h"
+#include "gate/gate.h"
 #include "probe/probe.h"
 #include "run/run.h"
 #include "run/selftest.h"
@@ -16,6 +17,10 @@ void cb__report_run(const cb__run_case *cases, int n, bool color, bool verbose, 
  * the best and what ties with it. verbose: every check, position effect, gaps. */
 void cb__report_compare(const cb__comparison *comparisons, int n, bool color, bool verbose,
                         cb__buf *out);
+/* A line a case, what a reader must know of those that are not right, and a summary. */
+void cb__report_gate(const cb__gate *gate, bool color, bool verbose, cb__buf *out);
+/* The same as a Markdown table, for a pull request. */
+void cb__report_gate_markdown(const cb__gate *gate, cb__buf *out);
 /* Reading with one and with all threads, and random loads, over the logarithm of the set, with
  * their knees below and plateaus and ceilings at the right. At most 100 columns. */
 void cb__report_probe_chart(const cb__probe *probe, const cb_model *model, cb__buf *out);

@@ -1,0 +1,12 @@
+/* cases.h: the cases of a gate, before anything is measured. Shared by the files of this folder. */
+#ifndef CB_GATE_CASES_H
+#define CB_GATE_CASES_H
+
+#include "gate/gate.h"
+
+/* Cases, and kernels that one side alone has. CB_USAGE: there is nothing in common. */
+cb_status cb__gate_list(const cb__gate_request *request, cb__gate *gate, cb_error *err);
+/* Marks identical modules; CB_USAGE: a build that two sources share. */
+cb_status cb__gate_identify(cb__gate *gate, cb_error *err);
+
+#endif

@@ -1,0 +1,180 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report/report.h"
+
+static const char *colour_of(cb__gate_outcome outcome)
+{
+    switch (outcome) {
+    case CB__GATE_REGRESSION:
+    case CB__GATE_WRONG:
+        return "31";
+    case CB__GATE_UNDECIDED:
+    case CB__GATE_REFUSED:
+        return "33";
+    default:
+        return "32";
+    }
+}
+
+static void ratio(const cb__gate_case *c, cb__buf *out)
+{
+    cb__interval x = {(double)NAN, (double)NAN, (double)NAN, (double)NAN};
+    if (c->comparison.measured)
+        x = cb__compare_ratio(&c->comparison, &c->comparison.pairs[0].claim);
+    if (!isfinite(x.mid))
+        cb__buf_puts(out, "-");
+    else if (!isfinite(x.lo) || !isfinite(x.hi))
+        cb__buf_printf(out, "%.4fx", x.mid);
+    else
+        cb__buf_printf(out, "%.4fx [%.4f, %.4f]", x.mid, x.lo, x.hi);
+}
+
+/* Of a case that has no plain answer, what stood in its way. */
+static void reason(const cb__gate_case *c, cb__buf *out)
+{
+    static const char *const sides[2] = {"base", "head"};
+    const cb__comparison *x = &c->comparison;
+    if (c->refused.status != CB_OK) {
+        cb__buf_puts(out, c->refused.message);
+        return;
+    }
+    for (int i = 0; i < 2 && x->measured; i++)
+        for (int k = 0; k < x->sides[i].nchecks; k++) {
+            const cb__check *check = &x->sides[i].checks[k];
+            cb_verdict v = x->sides[i].verdict;
+            if (check->status == CB__FAIL && check->required && v != CB_VERDICT_OK) {
+                cb__buf_printf(out, "%s is %s: %s: %s", sides[i], cb_verdict_name(v), check->name,
+                               check->detail);
+                return;
+            }
+        }
+    if (cb__gate_outcome_of(c) != CB__GATE_UNDECIDED)
+        return;
+    if (!x->measured)
+        cb__buf_puts(out, "not measured");
+    else if (x->gate_closed)
+        cb__buf_printf(out, "two copies of the base differ here (A/A %.4f)",
+                       cb__compare_aa_ratio(x).mid);
+    else
+        cb__buf_printf(out, "%s after %d rounds: a larger --budget may tell",
+                       x->pairs[0].decision == CB__UNSTABLE ? "unstable" : "not settled",
+                       x->nrounds);
+}
+
+static void facts(const cb__gate_case *c, cb__buf *out)
+{
+    const cb__comparison *x = &c->comparison;
+    if (!x->measured)
+        return;
+    double detectable = cb__compare_detectable(&x->pairs[0]);
+    if (isfinite(detectable))
+        cb__buf_printf(out, "   detectable %.2g %%", 100 * expm1(detectable));
+    cb__buf_printf(out, "   %d rounds, %.2f s", x->nrounds, x->wall_s);
+    if (x->pairs[0].bit_identical)
+        cb__buf_puts(out, "   bit-identical");
+    if (x->pairs[0].dispatch)
+        cb__buf_puts(out, "   dispatch, not kernel");
+}
+
+static void row(const cb__gate_case *c, bool color, cb__buf *out)
+{
+    cb__gate_outcome outcome = cb__gate_outcome_of(c);
+    cb__buf why = CB__BUF_INIT;
+    if (color)
+        cb__buf_printf(out, "\033[%sm%-14s\033[0m ", colour_of(outcome),
+                       cb__gate_outcome_name(outcome));
+    else
+        cb__buf_printf(out, "%-14s ", cb__gate_outcome_name(outcome));
+    cb__buf_printf(out, "%s%s%s [%s]", c->variant, c->shape ? " " : "", c->shape ? c->shape : "",
+                   cb__cache_name(c->cache));
+    if (c->comparison.measured) {
+        cb__buf_puts(out, "   ");
+        ratio(c, out);
+        facts(c, out);
+    }
+    cb__buf_puts(out, "\n");
+    reason(c, &why);
+    if (why.size)
+        cb__buf_printf(out, "    %s\n", cb__buf_text(&why));
+    cb__buf_fini(&why);
+}
+
+static void alone(const char *side, const char *const *names, int n, const char *end, cb__buf *out)
+{
+    if (n == 0)
+        return;
+    cb__buf_printf(out, "only in the %s, not compared: ", side);
+    for (int i = 0; i < n; i++)
+        cb__buf_printf(out, "%s%s", i ? ", " : "", names[i]);
+    cb__buf_puts(out, end);
+}
+
+static void summary(const cb__gate *g, cb__buf *out)
+{
+    cb__gate_outcome verdict = cb__gate_verdict(g);
+    int seen[CB__GATE_WRONG + 1] = {0}, listed = 0;
+    for (int i = 0; i < g->ncases; i++)
+        seen[cb__gate_outcome_of(&g->cases[i])]++;
+    if (verdict == CB__GATE_IDENTICAL) {
+        cb__buf_printf(out, "nothing to compare: %d case%s of identical builds", g->ncases,
+                       g->ncases > 1 ? "s" : "");
+        return;
+    }
+    cb__buf_printf(out, "%s: ", cb__gate_verdict_name(verdict));
+    for (int i = CB__GATE_WRONG; i >= 0; i--)
+        if (seen[i])
+            cb__buf_printf(out, "%s%d %s", listed++ ? ", " : "", seen[i],
+                           cb__gate_outcome_name((cb__gate_outcome)i));
+    for (int i = 0; i < g->ncases; i++)
+        if (g->cases[i].comparison.measured) {
+            const cb__comparison *x = &g->cases[i].comparison;
+            cb__buf_printf(out, "; chance of any false alarm at most %.3g %% over %d comparison%s",
+                           100 * x->alpha, x->claims, x->claims > 1 ? "s" : "");
+            break;
+        }
+    cb__buf_printf(out, "; %.1f s", g->wall_s);
+}
+
+void cb__report_gate(const cb__gate *g, bool color, bool verbose, cb__buf *out)
+{
+    for (int i = 0; i < g->ncases; i++) {
+        row(&g->cases[i], color, out);
+        if (verbose && g->cases[i].comparison.measured)
+            cb__report_compare(&g->cases[i].comparison, 1, color, true, out);
+    }
+    alone("base", g->base_alone, g->nbase_alone, "\n", out);
+    alone("head", g->head_alone, g->nhead_alone, "\n", out);
+    summary(g, out);
+    cb__buf_puts(out, "\n");
+}
+
+void cb__report_gate_markdown(const cb__gate *g, cb__buf *out)
+{
+    cb__buf_puts(out, "### coldbench gate: ");
+    summary(g, out);
+    cb__buf_puts(out, "\n\n| result | kernel | shape | cache | head / base | |\n"
+                      "|---|---|---|---|---|---|\n");
+    for (int i = 0; i < g->ncases; i++) {
+        const cb__gate_case *c = &g->cases[i];
+        cb__gate_outcome outcome = cb__gate_outcome_of(c);
+        bool loud = outcome >= CB__GATE_UNDECIDED;
+        cb__buf_printf(out, "| %s%s%s | `%s` | %s | %s | ", loud ? "**" : "",
+                       cb__gate_outcome_name(outcome), loud ? "**" : "", c->variant,
+                       c->shape ? c->shape : "", cb__cache_name(c->cache));
+        ratio(c, out);
+        cb__buf_puts(out, " | ");
+        cb__buf why = CB__BUF_INIT;
+        reason(c, &why);
+        for (const char *t = cb__buf_text(&why); *t; t++) /* of the module's own words perhaps */
+            cb__buf_printf(out, "%s%c", *t == '|' ? "\\" : "", *t == '\n' ? ' ' : *t);
+        cb__buf_fini(&why);
+        cb__buf_puts(out, " |\n");
+    }
+    cb__buf_puts(out, "\n");
+    alone("base", g->base_alone, g->nbase_alone, "\n\n", out);
+    alone("head", g->head_alone, g->nhead_alone, "\n\n", out);
+    cb__buf_puts(out, "The ratio is the time of the head over the time of the base, measured side "
+                      "by side in this run, with its confidence interval.\n");
+}
