@@ -76,7 +76,7 @@ said ": faster  0.9"
 expect 0 -- $a $a $warm
 said "against itself (an A/A run): tie  1.0000x"
 expect 0 -- $a $b $warm --margin 10%
-said ": tie  1.0"
+said ": tie (a little slower)  1.0"
 expect 4 -- $a $a $warm --device fake:llc=256KiB,process=0.05,process_arm=1
 said ": incomparable"
 said "two copies of the same code differ here"
