@@ -35,7 +35,8 @@ static const char *const judged[] = {"folding", "port bound", "coverage", "conte
 enum { NJUDGED = sizeof judged / sizeof *judged };
 
 typedef struct testing {
-    const cb__probe_request *request;
+    const cb__probe_request *request; /* common */
+    int runs;
     cb__selftest *out;
     cb__agenda *plans[NFAULTS]; /* of the run; NULL: not seeded */
     cb__probe *probes[NFAULTS];
@@ -73,18 +74,10 @@ static const cb__check *check_named(const cb_model *model, const char *name)
     return NULL;
 }
 
-static bool is_scripted(const char *device)
-{
-    const cb__backend *backend = NULL;
-    const char *script = NULL;
-    return cb__backend_find(device, &backend, &script, NULL) == CB_OK &&
-           (backend->capabilities & CB__DEVICE_VIRTUAL_CLOCK);
-}
-
 /* Why a fault cannot be told from honest work here; NULL: it can. */
 static const char *obstacle(const testing *t, const struct fault *f)
 {
-    if (is_scripted(t->request->device) && f->expected && !f->untouched &&
+    if (cb__device_scripted(t->request->device) && f->expected && !f->untouched &&
         strcmp(f->expected, "coverage") != 0)
         return "time is scripted on this device";
     if (f->one_worker && t->out->device.threads < 2)
@@ -164,8 +157,10 @@ static cb_status judge(testing *t, int fault, cb_error *err)
 static cb_status one_run(testing *t, int run, cb_error *err)
 {
     cb_status status = CB_OK;
+    char text[64];
+    snprintf(text, sizeof text, "seeded faults, run %d of %d", run + 1, t->runs);
     if (t->request->phase)
-        t->request->phase(t->request->arg, "run", run);
+        t->request->phase(t->request->arg, text, run);
     for (int i = 0; i < NFAULTS && status == CB_OK; i++)
         if (!obstacle(t, &faults[i]))
             status = begin(t, i, run, err);
@@ -195,29 +190,63 @@ static void list_faults(const testing *t)
     }
 }
 
-cb_status cb__selftest_run(const cb__probe_request *request, int runs, cb__selftest *out,
-                           cb_error *err)
+static void test_clock(cb__selftest *out)
 {
-    testing t = {.request = request, .out = out};
-    uint64_t start = cb__clock_ns();
-    memset(out, 0, sizeof *out);
+    out->timer = true;
     out->clock = cb__clock_test(CLOCK_READS);
     out->clock_good = out->clock.backwards == 0 && out->clock.cost_ns < CLOCK_NS &&
                       out->clock.resolution_ns < CLOCK_NS;
-    cb_status status = cb__probe_describe(request, &out->device, err);
-    if (status == CB_OK)
-        list_faults(&t);
-    for (int run = 0; run < runs && status == CB_OK; run++)
+}
+
+static cb_status seed_faults(const cb__selftest_request *r, cb__selftest *out, cb_error *err)
+{
+    testing t = {.request = &r->common, .runs = r->runs ? r->runs : 1, .out = out};
+    cb_status status = CB_OK;
+    list_faults(&t);
+    for (int run = 0; run < t.runs && status == CB_OK; run++)
         status = one_run(&t, run, err);
+    return status;
+}
+
+static cb_status try_comparisons(const cb__selftest_request *r, uint64_t start_ns,
+                                 cb__selftest *out, cb_error *err)
+{
+    cb__trials_request request = {
+        .common = &r->common,
+        .runs = r->quick && !r->runs ? CB__TRIALS_QUICK : r->runs,
+        .aa = r->aa,
+        .planted = r->planted,
+        .load = r->load,
+        .before_ns = r->quick ? start_ns + (uint64_t)(CB__SELFTEST_QUICK_S * 1e9) : 0};
+    cb_status status = cb__trials_run(&request, out->trials, &out->ntrials, err);
+    for (int i = 0; i < out->ntrials; i++)
+        for (int c = 0; c < CB__CONDITIONS; c++)
+            out->measure_s += out->trials[i].tally[c].measure_s;
+    return status;
+}
+
+cb_status cb__selftest_run(const cb__selftest_request *r, cb__selftest *out, cb_error *err)
+{
+    uint64_t start = cb__clock_ns();
+    memset(out, 0, sizeof *out);
+    out->load = r->load;
+    if (r->timer)
+        test_clock(out);
+    cb_status status = cb__probe_describe(&r->common, &out->device, err);
+    if (status == CB_OK && r->faults)
+        status = seed_faults(r, out, err);
+    if (status == CB_OK && (r->aa || r->planted))
+        status = try_comparisons(r, start, out, err);
     out->complete = status == CB_OK;
     out->wall_s = (double)(cb__clock_ns() - start) * 1e-9;
     return status;
 }
 
-bool cb__selftest_passed(const cb__selftest *selftest)
+bool cb__selftest_passed(const cb__selftest *s)
 {
-    bool good = selftest->clock_good;
-    for (int i = 0; i < selftest->nfaults; i++)
-        good = good && selftest->faults[i].right == selftest->faults[i].runs;
-    return good;
+    char why[160];
+    bool good = s->clock_good || !s->timer;
+    for (int i = 0; i < s->nfaults; i++)
+        good = good && s->faults[i].right == s->faults[i].runs;
+    return good && !cb__trials_contradict(s->trials, s->ntrials, why, sizeof why);
 }

@@ -1,12 +1,24 @@
-/* selftest.h: does the judge itself work here: the clock, and faults seeded into real sweeps that
- * the probe's controls have to name. */
+/* selftest.h: does the judge itself work here: the clock; faults seeded into real sweeps that the
+ * probe's controls have to name; comparisons whose right answer is known. */
 #ifndef CB_RUN_SELFTEST_H
 #define CB_RUN_SELFTEST_H
 
 #include "host/clock.h"
 #include "run/probe.h"
+#include "run/trials.h"
 
-enum { CB__FAULTS_MAX = 8, CB__FAULT_RUNS_MAX = 1000 };
+enum { CB__FAULTS_MAX = 8, CB__SELFTEST_RUNS_MAX = CB__TRIAL_RUNS_MAX };
+
+/* With `quick`, no comparison is begun later. One has 10 s. */
+#define CB__SELFTEST_QUICK_S 45.0
+
+typedef struct cb__selftest_request {
+    cb__probe_request common; /* suite, isa, device, threads, seed, asker; phase's `what` is a whole
+                                 line. threads 0: all for the faults, one for comparisons */
+    int runs;                 /* of each fault and each kind of comparison; 0: the defaults */
+    bool timer, faults, aa, planted; /* the parts */
+    bool quick, load;
+} cb__selftest_request;
 
 /* One fault, or the clean twin of all of them, over `runs` little probes. */
 typedef struct cb__fault_result {
@@ -20,19 +32,21 @@ typedef struct cb__fault_result {
 
 typedef struct cb__selftest {
     cb__device_info device;
-    cb__clock_facts clock;
-    bool clock_good; /* never steps back; a read costs and resolves less than 1 us */
+    bool timer, load;      /* as asked */
+    cb__clock_facts clock; /* where `timer` */
+    bool clock_good;       /* never steps back; a read costs and resolves less than 1 us */
     cb__fault_result faults[CB__FAULTS_MAX];
     int nfaults;
+    cb__trial trials[CB__TRIALS_MAX];
+    int ntrials;
     bool complete;
     double wall_s, measure_s;
 } cb__selftest;
 
-/* request's suite, isa, device, threads, seed, asker and phase count. CB_INTERRUPTED keeps what was
- * found. */
-cb_status cb__selftest_run(const cb__probe_request *request, int runs, cb__selftest *out,
-                           cb_error *err);
-/* Everything that could be tried came out as expected. */
+/* CB_INTERRUPTED keeps what was found. */
+cb_status cb__selftest_run(const cb__selftest_request *request, cb__selftest *out, cb_error *err);
+/* Every fault that could be seeded was found, and the comparisons do not contradict what is
+ * promised of them beyond chance. */
 bool cb__selftest_passed(const cb__selftest *selftest);
 
 #endif
