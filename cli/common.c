@@ -1,8 +1,10 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -66,7 +68,11 @@ static cb_status open_file(const char *path, FILE **out, cb_error *err)
         *out = stdout;
         return CB_OK;
     }
-    *out = fopen(path, "we");
+    /* What is there stays until there is something to put in its place. */
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    *out = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!*out && fd >= 0)
+        close(fd);
     return *out ? CB_OK : cb_error_set(err, CB_IO, "cannot write %s: %s", path, strerror(errno));
 }
 
@@ -95,7 +101,10 @@ static cb_status write_file(FILE **file, const char *path, const cb__buf *text, 
 {
     if (!*file)
         return CB_OK;
-    bool bad = text->failed || fwrite(cb__buf_text(text), 1, text->size, *file) != text->size;
+    struct stat facts;
+    bool bad = *file != stdout && *file != stderr && !fstat(fileno(*file), &facts) &&
+               S_ISREG(facts.st_mode) && ftruncate(fileno(*file), 0) != 0;
+    bad = text->failed || bad || fwrite(cb__buf_text(text), 1, text->size, *file) != text->size;
     bad = fflush(*file) != 0 || bad;
     if (*file != stdout && *file != stderr) /* more may be said there */
         bad = fclose(*file) != 0 || bad;

@@ -121,7 +121,7 @@ static cb_status latency(const question *q, answer *a, cb_error *err)
 
 static cb_status resident(const question *q, answer *a, cb_error *err)
 {
-    static const char *const how[] = {"from the high end of", "within", "up to the low end of"};
+    static const char *const how[] = {"at or above the end of", "within", "at or below"};
     char size[24];
     cb_resident r;
     cb_status status =
@@ -138,7 +138,10 @@ static cb_status resident(const question *q, answer *a, cb_error *err)
 static cb_status capacity(const question *q, answer *a, cb_error *err)
 {
     char size[24];
-    uint64_t nominal = cb_model_nominal(q->model, q->level);
+    int workers = q->pattern == CB_RANDOM_PATTERN ? 1
+                  : q->workers                    ? q->workers
+                                                  : cb_model_workers(q->model);
+    uint64_t nominal = cb__model_nominal_for(q->model, q->level, workers);
     cb_status status = cb_model_capacity(q->model, q->level, q->pattern, q->workers, &a->x, err);
     if (status != CB_OK)
         return status;
@@ -147,7 +150,7 @@ static cb_status capacity(const question *q, answer *a, cb_error *err)
                         q->pattern == CB_STREAM_PATTERN ? "bandwidth" : "latency");
     size_text(nominal, size);
     if (nominal && q->level > 0)
-        snprintf(a->why + used, sizeof a->why - (size_t)used, "; the system says %s in all", size);
+        snprintf(a->why + used, sizeof a->why - (size_t)used, "; the system says %s", size);
     return CB_OK;
 }
 
@@ -156,7 +159,7 @@ static cb_status nominal(const question *q, answer *a, cb_error *err)
     char size[24];
     uint64_t bytes = cb_model_nominal(q->model, q->level);
     if (!bytes)
-        return cb_error_set(err, CB_UNDECIDED, "the system names no such cache level");
+        return cb_error_set(err, CB_UNDECIDED, "the system names no cache level %d", q->level);
     size_text(bytes, size);
     snprintf(a->why, sizeof a->why, "%s, what the system says, not what was measured", size);
     a->x = (cb_figure){(double)bytes, (double)bytes, (double)bytes, CB_VERDICT_OK};
@@ -185,8 +188,10 @@ static cb_status best_pad(const question *q, answer *a, cb_error *err)
 
 static cb_status ceiling(const question *q, answer *a, cb_error *err)
 {
-    snprintf(a->why, sizeof a->why, "%.40s, %d %s, far beyond the caches", q->mix, q->workers,
-             workers_text(q));
+    int workers = q->workers ? q->workers : cb_model_workers(q->model);
+    const cb__model_ceiling *best = cb__model_ceiling_best(q->model, q->mix, workers);
+    snprintf(a->why, sizeof a->why, "%.40s, %d %s, far beyond the caches",
+             best ? best->mix : q->mix, q->workers, workers_text(q));
     return cb_model_ceiling(q->model, q->mix, q->workers, &a->x, err);
 }
 

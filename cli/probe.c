@@ -23,8 +23,8 @@ static const cb__option options[] = {
      .arg = "S",
      .min = 5,
      .max = 86400,
-     .help = "wall seconds of the whole command, most valuable sweeps first; left out: 120, with "
-             "--quick 20"},
+     .help = "wall seconds of the whole command, at least 5, most valuable sweeps first; left out: "
+             "120, with --quick 20"},
     {.name = "model",
      .kind = CB__OPT_TEXT,
      .offset = offsetof(probe_options, model),
@@ -37,7 +37,7 @@ static const cb__option options[] = {
 typedef struct probing {
     probe_options o;
     cb__progress progress;
-    char what[96];
+    char what[96], place[4096];
     double seen;
 } probing;
 
@@ -64,17 +64,26 @@ static void show_progress(void *arg, double done)
     show(p);
 }
 
+/* 1 before 4, whatever comes first. */
+static int worse(int status, cb_verdict v)
+{
+    if (status == 1 || v == CB_VERDICT_WRONG || v == CB_VERDICT_IMPOSSIBLE)
+        return 1;
+    return v == CB_VERDICT_OK || v == CB_VERDICT_LOWER_BOUND ? status : 4;
+}
+
 static int exit_status(const cb_model *model)
 {
     int status = 0;
     for (int i = 0; i < model->nseries; i++)
-        for (int j = 0; j < model->series[i].n; j++) {
-            cb_verdict v = model->series[i].points[j].verdict;
-            if (v == CB_VERDICT_WRONG || v == CB_VERDICT_IMPOSSIBLE)
-                return 1;
-            if (v != CB_VERDICT_OK && v != CB_VERDICT_LOWER_BOUND)
-                status = 4;
-        }
+        for (int j = 0; j < model->series[i].n; j++)
+            status = worse(status, model->series[i].points[j].verdict);
+    for (int i = 0; i < model->nceilings; i++)
+        status = worse(status, model->ceilings[i].verdict);
+    for (int i = 0; i < model->nfloors; i++)
+        status = worse(status, model->floors[i].verdict);
+    for (int i = 0; i < model->ncomputes; i++)
+        status = worse(status, model->computes[i].verdict);
     return status;
 }
 
@@ -99,24 +108,60 @@ static cb_status write_outputs(cb__outputs *outputs, const probing *p, cb__recor
 }
 
 /* A model of part of the machine, or of a scripted one, goes only where it was asked to go. */
-static cb_status store(const probing *p, const cb__probe *probe, const cb_model *model,
-                       cb_error *err)
+static const char *why_not_stored(const probing *p)
 {
     const cb__backend *backend = NULL;
     const char *script = NULL;
-    cb_status status = cb__backend_find(p->o.common.device, &backend, &script, err);
-    if (status != CB_OK || !probe->complete)
-        return status;
-    bool whole = p->o.common.threads == 0 && !(backend->capabilities & CB__DEVICE_VIRTUAL_CLOCK);
-    if (!p->o.model && !whole)
+    if (p->o.model || cb__backend_find(p->o.common.device, &backend, &script, NULL) != CB_OK)
+        return NULL;
+    if (backend->capabilities & CB__DEVICE_VIRTUAL_CLOCK)
+        return "a scripted device has none of its own";
+    return p->o.common.threads ? "--threads makes it one of a part of the machine" : NULL;
+}
+
+/* Where it will go; before anything is measured. */
+static cb_status find_place(probing *p, cb_error *err)
+{
+    const cb__backend *backend = NULL;
+    const char *script = NULL;
+    char identity[64];
+    if (why_not_stored(p))
         return CB_OK;
-    char path[4096];
-    if (!p->o.model)
-        status = cb__model_path(model->identity, path, sizeof path, err);
-    if (status == CB_OK)
-        status = cb__model_store(model, p->o.model, err);
+    cb_status status = CB_OK;
+    if (p->o.model) {
+        snprintf(p->place, sizeof p->place, "%s", p->o.model);
+    } else {
+        status = cb__backend_find(p->o.common.device, &backend, &script, err);
+        if (status == CB_OK)
+            status = backend->identify(script, identity, err);
+        if (status == CB_OK)
+            status = cb__model_path(identity, p->place, sizeof p->place, err);
+    }
+    return status == CB_OK ? cb__model_place_check(p->place, err) : status;
+}
+
+/* The stored model has curves that the new one lacks: it is kept. */
+static bool would_lose(const probing *p, const cb_model *model)
+{
+    cb_model *old = NULL;
+    bool fuller = !p->o.model && cb__model_load(p->place, model->identity, &old, NULL) == CB_OK &&
+                  old->complete && old->nseries > model->nseries;
+    cb_model_free(old);
+    return fuller;
+}
+
+static cb_status store(const probing *p, const cb__probe *probe, const cb_model *model,
+                       cb_error *err)
+{
+    const char *why_not = why_not_stored(p);
+    if (!why_not && !probe->complete)
+        why_not = "the probe was not completed";
+    if (!why_not && would_lose(p, model))
+        why_not = "the one that is there has more curves (--model FILE puts this one elsewhere)";
+    cb_status status = why_not ? CB_OK : cb__model_store(model, p->place, err);
     if (status == CB_OK && !p->o.common.quiet)
-        fprintf(stderr, "coldbench: the model is stored in %s\n", p->o.model ? p->o.model : path);
+        fprintf(stderr, "coldbench: the model is %s%s\n", why_not ? "not stored: " : "stored in ",
+                why_not ? why_not : p->place);
     return status;
 }
 
@@ -127,6 +172,8 @@ static int finish(probing *p, cb_status status, cb__outputs *outputs, cb__record
     int code = status == CB_OK ? exit_status(model) : cb__cli_fail(err);
     if (status != CB_OK && status != CB_INTERRUPTED)
         return code;
+    if (probe->failure.status != CB_OK)
+        code = cb__cli_fail(&probe->failure);
     if (write_outputs(outputs, p, record, probe, model, &write_err) != CB_OK)
         code = cb__cli_fail(&write_err);
     if (store(p, probe, model, &store_err) != CB_OK)
@@ -149,6 +196,8 @@ static int probe_all(probing *p)
                                       : cb_error_set(&err, CB_NO_MEMORY, "no memory for a model");
     if (status == CB_OK)
         status = cb__outputs_open(&p->o.common, &outputs, &err);
+    if (status == CB_OK)
+        status = find_place(p, &err);
     if (status == CB_OK) {
         double preset = p->o.quick ? CB__PROBE_QUICK_BUDGET_S : CB__PROBE_BUDGET_S;
         cb__probe_request request = {

@@ -112,9 +112,9 @@ static void the_range_is_from_4_kib_to_8_caches_or_a_quarter(void **state)
             char dropped[200];
             make(&request, &table[i], &full);
             assert_int_equal(full.largest_bytes, table[i].largest);
-            cb__agenda_dropped_text(&full, dropped, sizeof dropped);
+            cb__agenda_dropped_text(&full, 0, dropped, sizeof dropped);
             assert_string_equal(
-                dropped, table[i].quarter ? "the range ends at a quarter of the free memory" : "");
+                dropped, table[i].quarter ? "the sizes beyond a quarter of the free memory" : "");
             for (int g = 0; g < full.ngroups; g++)
                 for (int j = 0; j < full.groups[g].njobs; j++)
                     sizes_are_good(&table[i], &full.groups[g].jobs[j], &full);
@@ -371,7 +371,7 @@ static void what_was_dropped_is_said(void **state)
     cb__probe_request request = request_of(false);
     char text[400], little[24];
     make(&request, &table[5], &full);
-    cb__agenda_dropped_text(&full, text, sizeof text);
+    cb__agenda_dropped_text(&full, 0, text, sizeof text);
     assert_string_equal(text, "");
     cb__planned_group *g = &full.groups[0];
     g->jobs[g->njobs - 1].dropped = true; /* never made */
@@ -380,14 +380,14 @@ static void what_was_dropped_is_said(void **state)
     g->jobs[2].dropped = true;
     g->jobs[2].sweeps = 2;
     cb__agenda_drop(&full, 2);
-    cb__agenda_dropped_text(&full, text, sizeof text);
+    cb__agenda_dropped_text(&full, 0, text, sizeof text);
     assert_string_equal(text, "200 threads: solo (after 1 sweep), batched (after 2 sweeps), "
                               "untouched; 1 thread, base pages: everything");
-    cb__agenda_dropped_text(&full, little, sizeof little);
+    cb__agenda_dropped_text(&full, 0, little, sizeof little);
     assert_memory_equal(little, "200 threads: solo (afte", sizeof little);
     full.quarter = true;
-    cb__agenda_dropped_text(&full, text, sizeof text);
-    assert_memory_equal(text, "the range ends at a quarter of the free memory; 200", 51);
+    cb__agenda_dropped_text(&full, 0, text, sizeof text);
+    assert_memory_equal(text, "the sizes beyond a quarter of the free memory; 200", 49);
 }
 
 static int open_suite(void **state)

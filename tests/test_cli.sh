@@ -177,13 +177,18 @@ expect 0 -- model capacity L1 --device fake --model "$scratch/deep/fake.json"
 expect 0 -- model bandwidth 64KiB --device fake --model "$scratch/deep/fake.json"
 grep -qE '^(3\.9|4\.0)' "$scratch/out" || fault "model: not the 4 GB/s of the script"
 
-# A model that cannot be stored costs nothing of what was measured.
+# A place that no model can have is refused before anything is measured, and so is what else is wrong: a file
+# of an earlier record stays as it is.
 echo file >"$scratch/file"
+echo earlier >"$scratch/kept.json"
 expect 5 "cannot make folder $scratch/file: Not a directory" -- \
-    probe --quick --device "$slow" --model "$scratch/file/x" --json "$scratch/kept.json" --csv "$scratch/kept.csv"
-said "points: all ok"
-grep -q '"complete": true' "$scratch/kept.json" || fault "probe: the record is lost with the model"
-[ "$(wc -l <"$scratch/kept.csv")" -gt 60 ] || fault "probe: the points are lost with the model"
+    probe --quick --device "$slow" --model "$scratch/file/x" --json "$scratch/kept.json"
+expect 5 "it is a folder" -- probe --quick --device "$slow" --model "$scratch" --json "$scratch/kept.json"
+expect 2 "unknown device 'zzz'" -- probe --device zzz --json "$scratch/kept.json"
+[ "$(cat "$scratch/kept.json")" = earlier ] || fault "probe: a record that was there is lost"
+# What cannot be launched is an error; a ceiling above the memory's own is impossible.
+expect 1 "a launch failed with code 1" -- probe --quick --device "$slow,fail_launch=5"
+expect 1 -- probe --quick --device "$slow,peak_dram_gbs=1"
 
 # ---- selftest: what can be tried on a scripted device ----
 expect 0 -- selftest --device "$slow" --runs 2 --json "$scratch/self.json"

@@ -68,7 +68,7 @@ ask 0 '65536 bytes [65536, 65536] ok (64 KiB, what the system says, not what was
 ask 0 '8.000 x [7.686, 8.327] ok (1 MiB read again and again over all of 128 MiB, 2 workers)' tiling_gain 128MiB 1MiB
 ask 0 '30.00 GB/s [29.40, 30.60] ok (read, 2 workers, far beyond the caches)' ceiling
 ask 0 '22.00 GB/s [21.56, 22.44] ok (write, 2 workers, far beyond the caches)' ceiling write
-ask 0 '14.00 GB/s [13.72, 14.28] ok (write, 1 worker, far beyond the caches)' ceiling --mix write --workers 1
+ask 0 '14.00 GB/s [13.72, 14.28] ok (write_nt, 1 worker, far beyond the caches)' ceiling --mix write --workers 1
 ask 0 '111.0 Gop/s [109.9, 112.1] ok (f64, 2 workers, a multiply-add is two)' compute f64
 ask 0 '60.00 ns [58.80, 61.20] ok (an empty launch, solo, 1 worker)' floor solo --workers 1
 
@@ -84,7 +84,7 @@ ask 4 "read was not measured with 3 workers, but with 1, 2" bandwidth 1MiB --wor
 ask 4 "no compute ceiling of type 'int8'; measured: f32, f64" compute int8
 ask 4 "no knee of random/2097152 was resolved for L2" capacity L2 --pattern random
 ask 4 "the system names no cache level 4; it names L1, L2, L3" capacity 4
-ask 4 "the system names no such cache level" nominal 4
+ask 4 "the system names no cache level 4" nominal 4
 ask 4 "not applicable: fake" scratch_cost 4 4
 ask 4 "not applicable: fake" best_pad 128 4
 ask 4 "latency has no answer for --mix write" latency 1MiB --mix write

@@ -117,6 +117,12 @@ static double nominal_for(const cb__level *level, int workers)
     return (double)level->bytes * (level->instances < workers ? level->instances : workers);
 }
 
+uint64_t cb__model_nominal_for(const cb_model *model, int level, int workers)
+{
+    const cb__level *at = level_at(model, level);
+    return at ? (uint64_t)nominal_for(at, workers) : 0;
+}
+
 /* Of the pairings of the first knees with the first levels. */
 typedef struct pairing {
     int pairs;

@@ -129,6 +129,27 @@ static cb_status read_back(const cb_model *model, const cb__buf *text, cb_error 
                         fault.message);
 }
 
+cb_status cb__model_place_check(const char *path, cb_error *err)
+{
+    char name[PATH_BYTES + 32];
+    struct stat facts;
+    if (strlen(path) >= PATH_BYTES)
+        return cb_error_set(err, CB_IO, "%.*s...: the path is too long", SHOWN, path);
+    cb_status status = make_folders(path, 0700, err);
+    if (status == CB_OK && (!stat(path, &facts) && S_ISDIR(facts.st_mode)))
+        status =
+            cb_error_set(err, CB_IO, "cannot put a model at %.*s: it is a folder", SHOWN, path);
+    if (status != CB_OK)
+        return status;
+    int fd = new_file(path, name);
+    if (fd < 0)
+        return cb_error_set(err, CB_IO, "cannot write a file beside %.*s: %s", SHOWN, path,
+                            strerror(errno));
+    close(fd);
+    unlink(name);
+    return CB_OK;
+}
+
 cb_status cb__model_store(const cb_model *model, const char *path, cb_error *err)
 {
     char place[PATH_BYTES];

@@ -77,7 +77,8 @@ struct cb_model {
     char written[32];                /* UTC, ISO 8601 */
     char version[32], source_id[72]; /* of the program that measured */
     uint64_t seed;
-    bool quick, complete; /* complete: every planned sweep was made */
+    bool quick, complete; /* complete: every sweep was made, nobody cut it short */
+    char dropped[200];    /* what the probe had no room for, in words; "" nothing */
     int threads;          /* the default of this device when it was measured */
     int sweeps;
     cb__level levels[CB__LEVELS_MAX]; /* nominal; by level */
@@ -95,6 +96,9 @@ struct cb_model {
     cb__check *checks; /* the controls; names lie in the arena */
     int nchecks;
 };
+
+/* What the system says that `workers` threads reach of a level; 0: it does not say. */
+uint64_t cb__model_nominal_for(const cb_model *model, int level, int workers);
 
 cb_model *cb__model_new(void); /* NULL: no memory */
 
@@ -120,6 +124,9 @@ cb_status cb__model_read_text(const char *text, size_t size, const char *what, c
 /* Where the model of a device lies: $XDG_DATA_HOME/coldbench/models/IDENTITY.json or below
  * ~/.local/share; CB_UNAVAILABLE where there is no home. */
 cb_status cb__model_path(const char *identity, char *path, size_t size, cb_error *err);
+/* Whether a file could be written there, before the time is spent that fills it. Folders are made.
+ */
+cb_status cb__model_place_check(const char *path, cb_error *err);
 /* Writes the file and puts it in place at once: a reader sees the old one or the new one. path
  * NULL: its place. Folders are made. */
 cb_status cb__model_store(const cb_model *model, const char *path, cb_error *err);

@@ -58,10 +58,13 @@ static cb_status refuse_name(const cb_model *m, table t, const char *name, cb_er
         known[n++] = other;
     }
     const char *nearest = cb__nearest(name, known, n);
-    cb_status status = cb_error_set(
-        err, CB_UNDECIDED, "the model has no %s '%.60s'; measured: %.400s%s%s%s%s", words[t], name,
-        n ? cb__buf_text(&list) : "none", nearest ? "; did you mean '" : "", nearest ? nearest : "",
-        nearest ? "'?" : "", m->complete ? "" : " (the probe was cut short)");
+    cb_status status =
+        cb_error_set(err, CB_UNDECIDED, "the model has no %s '%.60s'; measured: %.400s%s%s%s%s",
+                     words[t], name, n ? cb__buf_text(&list) : "none",
+                     nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "",
+                     !m->complete  ? " (the probe was cut short)"
+                     : *m->dropped ? " (the probe had no room for everything)"
+                                   : "");
     cb__buf_fini(&list);
     return status;
 }

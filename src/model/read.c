@@ -532,6 +532,8 @@ static cb_status read_provenance(cb_model *m, const cb__json *root, cb_error *er
         status = need_bool(root, "quick", &m->quick, err);
     if (status == CB_OK)
         status = need_bool(root, "complete", &m->complete, err);
+    if (status == CB_OK && cb__json_get(root, "dropped"))
+        status = need_text(root, "dropped", m->dropped, sizeof m->dropped, err);
     if (status == CB_OK)
         status = need_int(root, "threads", 1, WORKERS_MAX, &m->threads, err);
     if (status == CB_OK)

@@ -205,6 +205,8 @@ static void put_provenance(cb__json_writer *w, const cb_model *m)
     cb__json_uint(w, m->seed);
     put_bool(w, "quick", m->quick);
     put_bool(w, "complete", m->complete);
+    if (*m->dropped)
+        put_text(w, "dropped", m->dropped);
     put_int(w, "threads", m->threads);
     put_int(w, "sweeps", m->sweeps);
 }

@@ -16,6 +16,8 @@ static void head(const cb_model *m, cb__buf *out)
                    m->version, m->source_id, (unsigned long long)m->seed);
     cb__buf_printf(out, "  probe      %s, %d sweeps, %d threads%s\n", m->quick ? "quick" : "full",
                    m->sweeps, m->threads, m->complete ? "" : ", cut short");
+    if (*m->dropped)
+        cb__buf_printf(out, "  without    %s\n", m->dropped);
 }
 
 /* "16 MiB to 64 MiB", with its verdict where that is not ok. */
@@ -120,8 +122,9 @@ static void figures(const cb_model *m, const char *title, const char *const *nam
 
 static void failed_checks(const cb_model *m, bool color, cb__buf *out)
 {
-    int failed = 0;
+    int failed = 0, skipped = 0;
     for (int i = 0; i < m->nchecks; i++) {
+        skipped += m->checks[i].status == CB__SKIP;
         if (m->checks[i].status != CB__FAIL)
             continue;
         cb__buf_puts(out, failed++ ? "" : "\nchecks that failed:\n");
@@ -131,7 +134,11 @@ static void failed_checks(const cb_model *m, bool color, cb__buf *out)
                        m->checks[i].required ? "" : "(informative) ", m->checks[i].detail);
     }
     if (!failed)
-        cb__buf_printf(out, "\nof %d checks none failed\n", m->nchecks);
+        cb__buf_printf(out, "\nof %d checks none failed", m->nchecks);
+    if (!failed && skipped)
+        cb__buf_printf(out, ", %d could not be made", skipped);
+    if (!failed)
+        cb__buf_puts(out, "\n");
 }
 
 void cb__report_model(const cb_model *model, bool color, cb__buf *out)

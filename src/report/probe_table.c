@@ -321,7 +321,7 @@ static void controls(const table *t)
 static void left_out(const table *t)
 {
     if (*t->probe->dropped)
-        cb__buf_printf(t->out, "dropped, no room in the budget: %s\n", t->probe->dropped);
+        cb__buf_printf(t->out, "not measured, or not in every sweep: %s\n", t->probe->dropped);
     if (!t->probe->complete)
         cb__buf_printf(t->out, "incomplete: %d of %d sweeps\n", t->probe->sweeps,
                        t->probe->planned);

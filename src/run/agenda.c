@@ -258,18 +258,18 @@ static void append(char *text, size_t size, const char *words)
     snprintf(text + used, size - used, "%s%s", used ? "; " : "", words);
 }
 
-void cb__agenda_dropped_text(const cb__agenda *plan, char *text, size_t size)
+void cb__agenda_dropped_text(const cb__agenda *plan, int planned, char *text, size_t size)
 {
     *text = '\0';
     if (plan->quarter)
-        append(text, size, "the range ends at a quarter of the free memory");
+        append(text, size, "the sizes beyond a quarter of the free memory");
     for (int g = 0; g < plan->ngroups; g++) {
         const cb__planned_group *group = &plan->groups[g];
         char words[160] = "";
         int dropped = 0;
         for (int j = 0; j < group->njobs; j++) {
             const cb__planned_job *job = &group->jobs[j];
-            if (!job->dropped)
+            if (!job->dropped && job->sweeps >= planned)
                 continue;
             size_t used = strlen(words);
             snprintf(words + used, sizeof words - used, "%s%s", used ? ", " : "", job->what);

@@ -24,6 +24,7 @@ typedef struct cb__planned_group {
     double share; /* of a sweep's time, by weight */
     cb__planned_job jobs[CB__JOBS_MAX];
     int njobs;
+    bool failed; /* its process died: nothing more is asked of it */
 } cb__planned_group;
 
 typedef struct cb__agenda {
@@ -53,7 +54,7 @@ cb_status cb__probe_describe(const cb__probe_request *request, cb__device_info *
                              cb_error *err);
 /* A group that no time was left for. */
 void cb__agenda_drop(cb__agenda *plan, int group);
-/* What was dropped, and a range cut short, in words; "" nothing. */
-void cb__agenda_dropped_text(const cb__agenda *plan, char *text, size_t size);
+/* What has fewer than `planned` sweeps, and a range cut short, in words; "" nothing. */
+void cb__agenda_dropped_text(const cb__agenda *plan, int planned, char *text, size_t size);
 
 #endif

@@ -136,7 +136,10 @@ static int ask_for(probing *p, cb__planned_group *g, int sweep, cb__job *jobs,
                    int (*orders)[CB__SIZES_MAX], int *which)
 {
     int n = 0;
-    for (int j = 0; j < g->njobs; j++) {
+    for (int k = 0; k < g->njobs; k++) {
+        /* What drifts while a process lives must not always hit the same job: every other sweep
+         * goes backwards, after the most valuable. */
+        int j = k == 0 || sweep % 2 == 0 ? k : g->njobs - k;
         const cb__planned_job *job = &g->jobs[j];
         if (job->dropped)
             continue;
@@ -187,8 +190,8 @@ static cb_status one_group(probing *p, int group, int sweep, double limit_s, cb_
         job->sweeps += a->jobs[i].done;
         if (a->jobs[i].done)
             keep(p, group, sweep, job, &jobs[i], orders[i], &a->jobs[i]);
-        else
-            job->dropped = true;
+        /* What never had room has none later; what had is tried again. */
+        job->dropped = job->sweeps == 0;
     }
     if (status == CB_OK)
         keep_group(&p->out->groups[group], sweep, a);
@@ -198,6 +201,24 @@ static cb_status one_group(probing *p, int group, int sweep, double limit_s, cb_
 }
 
 /* ---- sweeps ---- */
+
+/* A process that died, hung or failed costs its group, not the probe. */
+static bool is_worker_failure(cb_status status)
+{
+    return status == CB_CRASHED || status == CB_TIMEOUT || status == CB_GARBAGE ||
+           status == CB_WRONG;
+}
+
+static void give_up(probing *p, int group, cb_error *err)
+{
+    if (p->out->failure.status == CB_OK && err)
+        cb_error_set(&p->out->failure, err->status, "probe, %s: %s", p->plan->groups[group].name,
+                     err->message);
+    if (err)
+        cb_error_clear(err);
+    p->plan->groups[group].failed = true;
+    cb__agenda_drop(p->plan, group);
+}
 
 static cb_status one_sweep(probing *p, int sweep, cb_error *err)
 {
@@ -214,8 +235,12 @@ static cb_status one_sweep(probing *p, int sweep, cb_error *err)
         /* The first group makes sense of the rest, whatever the budget. */
         if (limit_s > 0 || g == 0)
             status = one_group(p, g, sweep, limit_s, &arena, err);
-        else
+        else if (sweep == 0)
             cb__agenda_drop(p->plan, g);
+        if (is_worker_failure(status)) {
+            give_up(p, g, err);
+            status = CB_OK;
+        }
         cb__arena_fini(&arena);
     }
     return status;
@@ -233,6 +258,7 @@ static void provenance(const cb__probe_request *request, const cb__probe *out, c
     if (gmtime_r(&now, &utc))
         strftime(model->written, sizeof model->written, "%Y-%m-%dT%H:%M:%SZ", &utc);
     model->seed = request->seed;
+    snprintf(model->dropped, sizeof model->dropped, "%s", out->dropped);
 }
 
 static void begin(const cb__probe_request *request, const cb__agenda *plan, cb__probe *out)
@@ -252,7 +278,8 @@ static cb_status sweep_once(probing *p, int sweep, cb_error *err)
         begin(p->request, p->plan, p->out);
     cb_status status = one_sweep(p, sweep, err);
     p->out->sweeps += status == CB_OK;
-    p->out->complete = status == CB_OK && p->out->sweeps == p->out->planned;
+    p->out->complete =
+        status == CB_OK && p->out->sweeps == p->out->planned && p->out->failure.status == CB_OK;
     return status;
 }
 
@@ -276,7 +303,7 @@ cb_status cb__probe_follow(const cb__probe_request *request, cb__agenda *plan, c
             break;
         status = sweep_once(&p, sweep, err);
     }
-    cb__agenda_dropped_text(plan, out->dropped, sizeof out->dropped);
+    cb__agenda_dropped_text(plan, out->sweeps, out->dropped, sizeof out->dropped);
     out->wall_s = elapsed_s(&p);
     return status;
 }
@@ -303,6 +330,9 @@ cb_status cb__probe_measure(const cb__probe_request *request, cb__probe *out, cb
         status = cb__agenda_make(request, &out->device, plan, err);
     if (status == CB_OK)
         status = cb__probe_follow(request, plan, out, err);
+    /* Nothing at all was measured: the failure is all there is to say. */
+    if (status == CB_OK && out->failure.status != CB_OK && out->nseries + out->nscalars == 0)
+        status = cb_error_set(err, out->failure.status, "%s", out->failure.message);
     if (status == CB_OK || status == CB_INTERRUPTED) {
         cb_error judging = CB_ERROR_INIT;
         provenance(request, out, model);
