@@ -188,7 +188,7 @@ expect 2 "unknown device 'zzz'" -- probe --device zzz --json "$scratch/kept.json
 [ "$(cat "$scratch/kept.json")" = earlier ] || fault "probe: a record that was there is lost"
 # What cannot be launched is an error; a ceiling above the memory's own is impossible.
 expect 1 "a launch failed with code 1" -- probe --quick --device "$slow,fail_launch=5"
-expect 1 -- probe --quick --device "$slow,peak_dram_gbs=1"
+expect 1 -- probe --quick --device "$slow,peak_dram_gbs=0.5"
 
 # ---- selftest: what can be tried on a scripted device ----
 expect 0 -- selftest --device "$slow" --runs 2 --json "$scratch/self.json"

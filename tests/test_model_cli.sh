@@ -67,7 +67,7 @@ ask 0 '33554432 bytes [33554432, 33554432] ok (32 MiB, what the system says, not
 ask 0 '65536 bytes [65536, 65536] ok (64 KiB, what the system says, not what was measured)' nominal l1
 ask 0 '8.000 x [7.686, 8.327] ok (1 MiB read again and again over all of 128 MiB, 2 workers)' tiling_gain 128MiB 1MiB
 ask 0 '30.00 GB/s [29.40, 30.60] ok (read, 2 workers, far beyond the caches)' ceiling
-ask 0 '22.00 GB/s [21.56, 22.44] ok (write, 2 workers, far beyond the caches)' ceiling write
+ask 0 '22.00 GB/s [21.56, 22.44] ok (write_nt, 2 workers, far beyond the caches)' ceiling write
 ask 0 '14.00 GB/s [13.72, 14.28] ok (write_nt, 1 worker, far beyond the caches)' ceiling --mix write --workers 1
 ask 0 '111.0 Gop/s [109.9, 112.1] ok (f64, 2 workers, a multiply-add is two)' compute f64
 ask 0 '60.00 ns [58.80, 61.20] ok (an empty launch, solo, 1 worker)' floor solo --workers 1
