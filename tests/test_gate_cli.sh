@@ -1,0 +1,174 @@
+#!/bin/sh
+# test_gate_cli.sh ROOT COLDBENCH: two builds of a kernel with a planted difference, on the scripted device: what
+# is said, where, and with which exit status. No figure depends on the machine.
+set -u
+
+program=${2:-}
+if [ -z "$program" ]; then
+    echo "no program to test" >&2
+    exit 77
+fi
+modules=$(dirname "$program")/tests/modules
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failed=0
+export XDG_DATA_HOME="$scratch/data" TMPDIR="$scratch/tmp"
+mkdir "$TMPDIR"
+
+fault() {
+    echo "$*"
+    sed 's/^/    /' "$scratch/out" "$scratch/err"
+    failed=1
+}
+
+# gate STATUS PART... -- ARGUMENTS: coldbench gate ends with STATUS; each PART is on one of its outputs.
+gate() {
+    want=$1
+    shift
+    : >"$scratch/parts"
+    while [ "$1" != -- ]; do
+        printf '%s\n' "$1" >>"$scratch/parts"
+        shift
+    done
+    shift
+    "$program" gate "$@" >"$scratch/out" 2>"$scratch/err"
+    got=$?
+    [ "$got" = "$want" ] || fault "gate $*: status $got, not $want"
+    while IFS= read -r part; do
+        grep -qF -e "$part" "$scratch/out" "$scratch/err" || fault "gate $*: nothing says: $part"
+    done <"$scratch/parts"
+}
+
+holds() {
+    grep -qF -e "$2" "$1" || fault "$(basename "$1") does not say: $2"
+}
+
+# folder NAME BUILD...: a folder of modules without an index.
+folder() {
+    mkdir -p "$scratch/$1"
+    to=$scratch/$1
+    shift
+    for build in "$@"; do cp "$modules/gated_$build.so" "$to/"; done
+}
+
+# index FOLDER ABI SOURCE: an index of gated_base.so there.
+index() {
+    printf '{"schema": "coldbench-modules/1", "abi": %s, "modules": [{"name": "gated", "file": "gated_base.so",
+        "source_id": "%s"}]}\n' "$2" "$3" >"$scratch/$1/modules.json"
+}
+
+device="--device fake:llc=16KiB,batched_ns=1,solo_ns=1 --seed 7"
+quick="--shape 4096 $device"
+base=$modules/gated_base.so
+
+# ---- what is asked ----
+gate 2 "gate needs --base and --head" --
+gate 2 "gate needs --base and --head" -- --base "$base"
+gate 2 "gate takes no argument, 'gated'" -- gated --base "$base" --head "$base"
+gate 2 "--head: /no/such: No such file" -- --base "$base" --head /no/such
+gate 2 "--head: $scratch has no modules.json" -- --base "$base" --head "$scratch"
+echo text >"$scratch/text"
+gate 2 "is no folder, no kernel module (NAME.so) and no program" -- --base "$scratch/text" --head "$base"
+cp "$scratch/text" "$scratch/text.so"
+gate 2 "--base: " "text.so" -- --base "$scratch/text.so" --head "$base"
+gate 2 "neither --base nor --head has a kernel 'gatde'" -- --base "$base" --head "$base" --kernel gatde
+gate 2 "unknown suite 'defualt'" "did you mean 'default'" -- --base "$base" --head "$base" --suite defualt
+gate 2 "has no case of these modules: give --shape" -- --base "$base" --head "$modules/gated_t110.so" $device
+gate 2 "only one can go to standard output" -- --base "$base" --head "$base" --json - --markdown -
+gate 5 "cannot write /no/such/x: No such file" -- --base "$base" --head "$base" $quick --markdown /no/such/x
+gate 2 "--budget 0.01 is too small for 1 case; the minimum is" -- \
+    --base "$base" --head "$modules/gated_t110.so" $quick --budget 0.01
+
+# ---- the same build ----
+cp "$base" "$scratch/copy.so"
+gate 0 "nothing to compare" "identical" -- --base "$base" --head "$scratch/copy.so" $quick
+
+# ---- a planted difference ----
+gate 0 "tie            gated 4096 [cold]" "pass: 1 tie" -- --base "$base" --head "$modules/gated_rebuilt.so" $quick
+gate 1 "regression     gated 4096 [cold]   1.09" "regression: 1 regression" -- \
+    --base "$base" --head "$modules/gated_t110.so" $quick --json "$scratch/g.json" --csv "$scratch/g.csv" \
+    --markdown "$scratch/g.md" --json-benchmark "$scratch/b.json"
+holds "$scratch/g.json" '"kind": "gate"'
+holds "$scratch/g.json" '"verdict": "regression"'
+holds "$scratch/g.json" '"outcome": "regression"'
+holds "$scratch/g.json" '"decision": "slower"'
+holds "$scratch/g.json" '"complete": true'
+holds "$scratch/g.csv" '"gated","4096",cold,'
+holds "$scratch/g.csv" ',regression'
+# shellcheck disable=SC2016 # of Markdown
+holds "$scratch/g.md" '| **regression** | `gated` | 4096 | cold | 1.09'
+holds "$scratch/b.json" '"name": "gated/4096/cold/base"'
+holds "$scratch/b.json" '"name": "gated/4096/cold/head"'
+holds "$scratch/b.json" '"time_unit": "ns"'
+gate 0 "faster         gated 4096 [warm]   0.9" "pass: 1 faster" -- \
+    --base "$modules/gated_t110.so" --head "$base" $quick --cache warm
+gate 0 "tie " -- --base "$base" --head "$modules/gated_t101.so" $quick
+gate 1 "regression " -- --base "$base" --head "$modules/gated_t101.so" $quick --margin 0.3%
+
+# ---- two cases share alpha ----
+gate 1 "2 regression" "over 2 comparisons" -- --base "$base" --head "$modules/gated_t110.so" $quick --shape 2048 \
+    --markdown -
+holds "$scratch/err" "regression     gated 2048"
+holds "$scratch/out" "| **regression** |"
+
+# ---- sides that are not right ----
+gate 1 "wrong          gated" "head is wrong: bound" -- --base "$base" --head "$modules/gated_wrong.so" $quick
+gate 1 "wrong          gated" "head is wrong: worker" "signal 11" -- \
+    --base "$base" --head "$modules/gated_crashes.so" $quick
+gate 4 "undecided      gated" "base is wrong: bound" -- --base "$modules/gated_wrong.so" --head "$base" $quick
+gate 4 "not comparable gated" "their operands differ" -- --base "$base" --head "$modules/gated_type.so" $quick
+gate 4 "undecided" "not settled after 40 rounds: a larger --budget may tell" -- \
+    --base "$base" --head "$modules/gated_rebuilt.so" $quick --margin 0.001%
+
+# ---- another ABI version ----
+gate 2 "--head: " "has ABI version" "rebuild it" -- --base "$base" --head "$modules/seeded_ABI.so" $quick
+folder abi base
+index abi 99 x
+gate 2 "--head: $scratch/abi/modules.json" "have ABI version 99" -- --base "$base" --head "$scratch/abi" $quick
+cat >"$scratch/other" <<EOF
+#!/bin/sh
+cp "$scratch/abi/"* "\$3/"
+EOF
+chmod +x "$scratch/other"
+gate 2 "have ABI version 99" -- --base "$base" --head "$scratch/other" $quick
+printf '#!/bin/sh\necho "unknown option" >&2\nexit 2\n' >"$scratch/other"
+gate 2 "kernels --export failed: exited with status 2" -- --base "$base" --head "$scratch/other" $quick
+
+# ---- kernels on one side ----
+folder both base other
+folder one rebuilt
+gate 0 "only in the base, not compared: other" "pass: 1 tie" -- --base "$scratch/both" --head "$scratch/one" $quick
+gate 0 "only in the head, not compared: other" -- --base "$scratch/one" --head "$scratch/both" $quick
+gate 2 "nothing can be compared: other is on one side only" -- \
+    --base "$scratch/both" --head "$scratch/one" --kernel other $quick
+
+# ---- stale builds ----
+folder old base
+folder new base
+index old 1 aaaa
+index new 1 bbbb
+gate 2 "stale build: module gated_base" "(aaaa and bbbb)" "rebuild" -- \
+    --base "$scratch/old" --head "$scratch/new" $quick
+index new 1 aaaa
+gate 0 "nothing to compare" -- --base "$scratch/old" --head "$scratch/new" $quick
+mkdir -p "$scratch/tree/src" "$scratch/tree/build"
+cp "$program" "$scratch/tree/build/coldbench"
+echo "CMAKE_HOME_DIRECTORY:INTERNAL=$scratch/tree" >"$scratch/tree/build/CMakeCache.txt"
+touch -d '1 hour' "$scratch/tree/src/one.c"
+for build in "$scratch/tree/build" "$scratch/tree/build/coldbench"; do
+    gate 2 "is a stale build, older than its source $scratch/tree/src/one.c" \
+        "cmake --build $scratch/tree/build" -- --base "$base" --head "$build"
+done
+touch -d '2 hours' "$scratch/tree/build/coldbench"
+
+# ---- programs and what they export ----
+"$program" kernels --export "$scratch/export" >"$scratch/out" 2>"$scratch/err" || fault "kernels --export failed"
+[ ! -s "$scratch/out" ] || fault "kernels --export prints"
+holds "$scratch/export/modules.json" '"schema": "coldbench-modules/1"'
+grep -qE '"source_id": "[0-9a-f]{64}"' "$scratch/export/modules.json" || fault "a module without a source id"
+gate 0 "identical      gemv_q4 14336x4096 [cold]" "identical      stream_read 4MiB [warm]" \
+    "nothing to compare: 6 cases of identical builds" -- --base "$scratch/export" --head "$scratch/tree/build"
+"$program" kernels --export /no/such/folder >"$scratch/out" 2>"$scratch/err"
+[ $? = 5 ] || fault "kernels --export into no folder: not status 5"
+[ -z "$(ls "$TMPDIR")" ] || fault "left behind in TMPDIR: $(ls "$TMPDIR")"
+exit $failed
