@@ -311,7 +311,7 @@ const cb__verb cb__verb_gate = {
                "Exit status: 0 no regression, 1 a regression or a wrong head, 4 when it could not "
                "tell.\n\n"
                "example:\n"
-               "  coldbench gate --base build/old --head build/new --markdown summary.md\n",
+               "  coldbench gate --base old --head new --markdown summary.md\n",
     .options = options,
     .noptions = sizeof options / sizeof *options,
     .run = run,

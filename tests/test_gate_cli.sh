@@ -8,6 +8,7 @@ if [ -z "$program" ]; then
     echo "no program to test" >&2
     exit 77
 fi
+program=$(cd "$(dirname "$program")" && pwd)/$(basename "$program")
 modules=$(dirname "$program")/tests/modules
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -170,5 +171,17 @@ gate 0 "identical      gemv_q4 14336x4096 [cold]" "identical      stream_read 4M
     "nothing to compare: 6 cases of identical builds" -- --base "$scratch/export" --head "$scratch/tree/build"
 "$program" kernels --export /no/such/folder >"$scratch/out" 2>"$scratch/err"
 [ $? = 5 ] || fault "kernels --export into no folder: not status 5"
+
+# ---- the example of the help ----
+"$program" gate --help >"$scratch/out" 2>"$scratch/err" || fault "gate --help fails"
+example=$(sed -n 's/^  coldbench \(gate .*\)/\1/p' "$scratch/out")
+[ -n "$example" ] || fault "the help has no example"
+rm -r "$scratch/old" "$scratch/new"
+cp -r "$scratch/export" "$scratch/old"
+cp -r "$scratch/export" "$scratch/new"
+# shellcheck disable=SC2086 # words of the example
+(cd "$scratch" && "$program" $example) >"$scratch/out" 2>"$scratch/err" || fault "the example fails: $example"
+holds "$scratch/summary.md" "### coldbench gate: nothing to compare"
+
 [ -z "$(ls "$TMPDIR")" ] || fault "left behind in TMPDIR: $(ls "$TMPDIR")"
 exit $failed
