@@ -59,7 +59,7 @@ ask 0 '240.0 GB/s [235.2, 244.8] ok (read, 2 workers, 1 MiB in all)' read_bandwi
 ask 0 '60.00 GB/s [58.80, 61.20] ok (write, 1 worker, 512 KiB in all)' write_bandwidth 512KiB --workers 1
 ask 0 '180.0 GB/s [176.4, 183.6] ok (copy, 2 workers, 1 MiB in all)' copy_bandwidth 1MiB
 ask 0 '26.00 GB/s [25.48, 26.52] ok (copy_nt, 2 workers, 1 MiB in all)' bandwidth 1MiB --mix copy_nt
-ask 0 '92.00 ns [91.08, 92.92] ok (a dependent load, in random order over 256 MiB in all)' latency 256MiB
+ask 0 '92.00 ns [91.08, 92.92] ok (a dependent load, in random order over 256 MiB)' latency 256MiB
 ask 0 '2097152 bytes [1048576, 4194304] ok (2 MiB, the knee by bandwidth; the system says 2 MiB)' capacity L2
 ask 0 '65536 bytes [32768, 131072] ok (64 KiB, the knee by latency; the system says 32 KiB)' capacity 1 --pattern random
 ask 0 '33554432 bytes [16777216, 67108864] ok (32 MiB, the knee by bandwidth)' capacity last
