@@ -200,7 +200,10 @@ static inline void sweeps_one_sweep(probe *p)
     for (int i = 0; i < p->nscalars; i++)
         p->scalars[i].values[1] = p->scalars[i].values[2] = (double)NAN;
     for (int g = 0; g < p->ngroups; g++)
-        p->groups[g].wall_s[1] = p->groups[g].wall_s[2] = 0;
+        for (int sweep = 1; sweep < ALL; sweep++) {
+            p->groups[g].wall_s[sweep] = 0;
+            p->groups[g].pages[sweep].known = false;
+        }
     p->sweeps = 1;
     p->complete = false;
 }

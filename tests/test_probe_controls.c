@@ -51,17 +51,34 @@ CHANGE(under_driven, READS(p, SWEEPS_ONE, K(4), K(32), ALL, r->value *= 0.84))
 CHANGE(under_driven_within, READS(p, SWEEPS_ONE, K(4), K(23), ALL, r->value *= 0.84))
 CHANGE(under_driven_twice, READS(p, SWEEPS_ONE, K(4), K(32), 2, r->value *= 0.93))
 CHANGE(over_driven, READS(p, SWEEPS_ONE, K(4), K(32), ALL, r->value *= 1.1))
+CHANGE(faster_than_one_core, READS(p, SWEEPS_ONE, K(4), K(4), ALL, r->value *= 1.1))
+CHANGE(faster_than_two_cores, READS(p, SWEEPS_TWO, K(4), K(64), ALL, r->value *= 1.1))
+CHANGE(faster_twice, READS(p, SWEEPS_TWO, K(4), K(64), 2, r->value *= 1.1))
+CHANGE(copy_past_the_load_ports,
+       SWEEPS_EACH(p, CB__BANDWIDTH, "copy", SWEEPS_ONE, K(4), K(32), ALL, r->value *= 2))
+CHANGE(clockless, EVERY(p, 0, ALL, r->clock_hz = nan_value))
+CHANGE(above_the_peak, p->device.peak_bytes_per_cycle = 0; p->device.peak_bytes_per_s = 350e9)
+CHANGE(below_the_peak, p->device.peak_bytes_per_cycle = 0; p->device.peak_bytes_per_s = 390e9)
+CHANGE(ports_beat_the_peak, p->device.peak_bytes_per_s = 10e9)
 CHANGE(no_ports, p->device.peak_bytes_per_cycle = 0)
 CHANGE(edge, READS(p, SWEEPS_ONE, K(64), K(64), ALL, r->edge_gain = 1.3))
 CHANGE(edge_twice, READS(p, SWEEPS_ONE, K(64), K(64), 2, r->edge_gain = 1.3))
 CHANGE(edge_some, READS(p, SWEEPS_ONE, K(64), K(64), ALL, r->edge_gain = 1.2))
 CHANGE(edge_near, READS(p, SWEEPS_ONE, K(64), K(64), ALL, r->edge_gain = 1.07))
 CHANGE(fewer_better, READS(p, SWEEPS_TWO, M(8), M(32), ALL, r->value = 45))
+CHANGE(fewer_better_size, READS(p, SWEEPS_TWO, M(8), M(8), ALL, r->value = 45))
 CHANGE(fewer_better_once, READS(p, SWEEPS_TWO, M(8), M(8), 2, r->value = 45))
 CHANGE(fewer_little_better, READS(p, SWEEPS_TWO, M(8), M(32), ALL, r->value = 56.5))
 CHANGE(falling, READS(p, SWEEPS_TWO, M(180), M(256), ALL, r->value *= 0.7))
 CHANGE(falling_twice, READS(p, SWEEPS_TWO, M(250), M(256), 2, r->value *= 0.8))
 CHANGE(falling_alone, READS(p, SWEEPS_ONE, M(180), M(256), ALL, r->value *= 0.7))
+/* A cache that nobody named serves the whole range. */
+CHANGE(cached_throughout, READS(p, SWEEPS_ONE, 0, M(256), ALL, r->value = 190);
+       READS(p, SWEEPS_TWO, 0, M(256), ALL, r->value = 380))
+CHANGE(one_cached_throughout, READS(p, SWEEPS_ONE, 0, M(256), ALL, r->value = 190))
+CHANGE(folded_in_some_sweeps, READS(p, SWEEPS_TWO, 0, M(128), 2, r->folded = 1.5))
+CHANGE(edge_in_some_sweeps, READS(p, SWEEPS_TWO, 0, M(128), 2, r->edge_gain = 1.3))
+CHANGE(edge_never_tried, EVERY(p, 0, ALL, r->edge_gain = nan_value))
 CHANGE(no_llc, p->device.llc_bytes = 0)
 CHANGE(above_memory, p->device.peak_dram_bytes_per_s = 18e9)
 CHANGE(below_memory, p->device.peak_dram_bytes_per_s = 25e9)
@@ -75,6 +92,39 @@ CHANGE(switched, GROUPS(p, ALL, g->involuntary[sweep] = 300))
 CHANGE(clocks_move, READS(p, SWEEPS_ONE, K(64), M(256), ALL, r->clock_hz = 2.6e9))
 CHANGE(clocks_move_counted, clocks_move(p); p->device.has_counters = true)
 CHANGE(drifted, EVERY(p, 2, ALL, r->value *= 0.82))
+
+/* Only all threads together were measured. */
+static void only_two(probe *p)
+{
+    int n = 0;
+    for (int s = 0; s < p->nseries; s++)
+        if (p->series[s].group == SWEEPS_TWO)
+            p->series[n++] = p->series[s];
+    p->nseries = n;
+}
+
+static void only_one(probe *p)
+{
+    p->nseries = 3;
+    p->device.threads = 1;
+}
+
+/* One read curve, one sweep at the first cache and at the largest set, all sweeps elsewhere. */
+static void ends_once(probe *p)
+{
+    READS(p, SWEEPS_TWO, M(256), M(257), ALL, if (sweep > 0) r->value = nan_value);
+    READS(p, SWEEPS_ONE, 0, K(24), ALL, if (sweep > 0) r->value = nan_value);
+    GROUPS(
+        p, ALL, if (sweep > 0) {
+            g->pages[sweep].known = false;
+            g->wall_s[sweep] = 0;
+        });
+}
+
+static void nothing_at_all(probe *p)
+{
+    memset(p, 0, sizeof *p);
+}
 
 /* As if the second of two workers slept. */
 static void one_worker(probe *p)
@@ -152,8 +202,16 @@ static const row rows[] = {
      LOWER, "write/1", K(32), LOWER, 3 * 7 + 3 * 9, OK},
     {"under-driven in two sweeps", under_driven_twice, NULL, CB__PASS, true, OK, "write/1", K(32),
      OK, SWEEPS_POINTS, OK},
-    {"above the ports", over_driven, "port bound", CB__FAIL, true, LOWER, "read/1", K(4), LOWER,
-     3 * 7 + 3 * 9, OK},
+    {"two cores above their ports", faster_than_two_cores, "port bound", CB__FAIL, true, IMPOSSIBLE,
+     "read/2", K(4), IMPOSSIBLE, 9, OK},
+    {"copies store half", copy_past_the_load_ports, NULL, CB__PASS, true, OK, "copy/1", K(4), OK,
+     SWEEPS_POINTS, OK},
+    {"above the peak", above_the_peak, "port bound", CB__FAIL, true, IMPOSSIBLE, "read/2", K(4),
+     IMPOSSIBLE, 9, OK},
+    {"below the peak", below_the_peak, "port bound", CB__SKIP, false, LOWER, "read/2", K(4), OK,
+     SWEEPS_POINTS, OK},
+    {"ports and clock before the peak", ports_beat_the_peak, NULL, CB__PASS, true, OK, "read/2",
+     K(4), OK, SWEEPS_POINTS, OK},
     {"ports unknown", no_ports, "port bound", CB__SKIP, false, LOWER, "read/1", K(4), OK,
      SWEEPS_POINTS, OK},
     {"more in flight gains", edge, "drive", CB__FAIL, true, LOWER, "read/1", K(64), LOWER, 1, OK},
@@ -179,6 +237,14 @@ static const row rows[] = {
      SWEEPS_POINTS, OK},
     {"range too short", sweeps_short_range, "saturation", CB__FAIL, true, LOWER, "read/2", M(64),
      OK, SWEEPS_CURVES *(SWEEPS_CURVE - 3), LOWER},
+    {"no step to memory", cached_throughout, "saturation", CB__SKIP, true, LOWER, "read/2", M(256),
+     OK, SWEEPS_POINTS, UNKNOWN},
+    {"folded in two sweeps of a curve", folded_in_some_sweeps, "folding", CB__SKIP, true,
+     CONTAMINATED, "read/2", K(4), UNSTABLE, 31, OK},
+    {"more in flight gains in two sweeps of a curve", edge_in_some_sweeps, "drive", CB__SKIP, true,
+     LOWER, "read/2", K(4), UNSTABLE, 31, OK},
+    {"no variants", edge_never_tried, NULL, CB__PASS, true, OK, "read/2", K(4), OK, SWEEPS_POINTS,
+     OK},
     {"caches unknown", no_llc, "saturation", CB__SKIP, true, LOWER, "read/2", M(256), OK,
      SWEEPS_POINTS, UNKNOWN},
     {"above the memory", above_memory, "saturation", CB__FAIL, true, IMPOSSIBLE, "read/2", M(256),
@@ -191,8 +257,8 @@ static const row rows[] = {
      UNKNOWN, 3 * SWEEPS_CURVE, UNKNOWN},
     {"huge pages where base ones were asked", huge_in_base, "pages", CB__FAIL, true, CONTAMINATED,
      "random/4096", K(4), CONTAMINATED, SWEEPS_CURVE, OK},
-    {"huge pages in two sweeps of the base group", huge_in_base_twice, NULL, CB__PASS, true, OK,
-     "random/4096", K(4), UNSTABLE, SWEEPS_CURVE, OK},
+    {"huge pages in two sweeps of the base group", huge_in_base_twice, "pages", CB__SKIP, true,
+     CONTAMINATED, "random/4096", K(4), UNSTABLE, SWEEPS_CURVE, OK},
     {"huge pages refused", huge_refused, NULL, CB__PASS, true, OK, "random/4096", K(4), OK,
      SWEEPS_POINTS - SWEEPS_CURVE, OK},
     {"pages unknown", no_smaps, "pages", CB__SKIP, true, CONTAMINATED, "random/2097152", K(4),
@@ -272,7 +338,34 @@ static void details_name_the_worst(void **state)
         const char *check, *words;
     } table[] = {
         {folded_up, "folding", "takes 1.500 of three times the time at worst (read/1 at 16 KiB)"},
-        {folded_twice, "folding", "are allowed; the sweeps disagree at 1"},
+        {folded_up, "folding", "1 of 198 sizes is off"},
+        {folded_twice, "folding", "are allowed; the sweeps disagree at 1 of 198"},
+        {folded_in_some_sweeps, "folding", "the sweeps disagree at 31 of 198"},
+        {edge_in_some_sweeps, "drive", "the sweeps disagree at 31 of 198 sizes"},
+        {edge_never_tried, "drive",
+         "no variants to search; fewer workers are nowhere better at 99"},
+        {edge, "drive", "at 1 size the variant"},
+        {fewer_better_size, "drive", "at 1 size: read/2"},
+        {only_two, "drive", "of 2 threads no two worker counts were compared"},
+        {only_two, "port bound", "was not measured on one thread"},
+        {only_two, "clock", "one thread by itself was not measured"},
+        {clockless, "port bound", "the clock of the cores is unknown"},
+        {clockless, "clock", "the clock of the cores is unknown"},
+        {no_ports, "port bound", "the load ports of this processor are unknown"},
+        {only_one, "drive", "there is one thread, so no other worker count"},
+        {only_one, "saturation", "1 worker reads 1.0"},
+        {cached_throughout, "saturation", "no step to memory where 1 worker reads"},
+        {no_llc, "saturation", "the size of the last-level caches is unknown"},
+        {nothing_at_all, "saturation", "no sweep read the largest set"},
+        {nothing_at_all, "pages", "no set was measured"},
+        {not_looked_there, "coverage", "1 curve was not looked at"},
+        {faster_than_one_core, "port bound", "1 size is read or written faster"},
+        {faster_than_one_core, "port bound", "above all read/1 at 4 KiB: 21"},
+        {huge_in_base_twice, "pages", "the sweeps disagree on the pages granted to 1 of 3 groups"},
+        {ends_once, "saturation", "that is one sweep alone"},
+        {ends_once, "port bound", "that is one sweep alone"},
+        {ends_once, "pages", "one sweep alone says which pages were granted to 3 groups"},
+        {ends_once, "interference", "that is one sweep alone"},
         {none, "folding", "0 of 198 sizes"},
         {bump, "monotonicity", "(read/1 at 256 KiB)"},
         {small_bump, "monotonicity", "0 of 264 sizes"},
@@ -304,11 +397,62 @@ static void details_name_the_worst(void **state)
     }
 }
 
+static void the_status_is(probe *p, void (*change)(probe *), const char *check,
+                          cb__check_status status)
+{
+    cb_model *m = sweeps_judged(p, change);
+    const cb__check *k = sweeps_check(m, check);
+    if (k->status != status)
+        fail_msg("%s is %s: %s", check, cb__check_status_name(k->status), k->detail);
+    cb_model_free(m);
+}
+
+/* What was looked at in one sweep, or by half of what there is, is not passed. */
+static void half_a_look_is_no_pass(void **state)
+{
+    static const char *const once[] = {"saturation", "port bound", "pages", "interference"};
+    for (int i = 0; i < 4; i++) {
+        the_status_is(*state, ends_once, once[i], CB__SKIP);
+        the_status_is(*state, sweeps_one_sweep, once[i], CB__SKIP);
+    }
+    the_status_is(*state, only_two, "drive", CB__SKIP);
+    the_status_is(*state, only_one, "drive", CB__PASS);
+    the_status_is(*state, faster_twice, "port bound", CB__PASS);
+}
+
+/* The table of load ports is wrong, or the clock: what the first cache gives is not known either.
+ */
+static void above_the_ports_nothing_is_proven(void **state)
+{
+    cb_model *m = sweeps_judged(*state, over_driven);
+    assert_int_equal(sweeps_check(m, "port bound")->status, CB__FAIL);
+    assert_int_equal(sweeps_check(m, "port bound")->verdict, IMPOSSIBLE);
+    assert_int_equal(sweeps_point(m, "read/1", K(32))->verdict, IMPOSSIBLE);
+    assert_int_equal(sweeps_point(m, "read/2", K(32))->verdict, LOWER);
+    assert_int_equal(sweeps_point(m, "write/1", K(32))->verdict, LOWER);
+    assert_int_equal(sweeps_point(m, "read/1", K(64))->verdict, OK);
+    cb_model_free(m);
+}
+
+/* Of each worker count by itself. */
+static void a_ceiling_needs_a_step_to_memory(void **state)
+{
+    cb_model *m = sweeps_judged(*state, one_cached_throughout);
+    assert_int_equal(sweeps_check(m, "saturation")->status, CB__SKIP);
+    assert_int_equal(sweeps_ceiling(m, "read", 1)->verdict, UNKNOWN);
+    assert_int_equal(sweeps_ceiling(m, "copy", 1)->verdict, UNKNOWN);
+    assert_int_equal(sweeps_ceiling(m, "copy", 2)->verdict, OK);
+    cb_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_fault_fails_its_check),
         cmocka_unit_test(details_name_the_worst),
+        cmocka_unit_test(half_a_look_is_no_pass),
+        cmocka_unit_test(above_the_ports_nothing_is_proven),
+        cmocka_unit_test(a_ceiling_needs_a_step_to_memory),
     };
     return cmocka_run_group_tests(tests, sweeps_new, sweeps_free);
 }

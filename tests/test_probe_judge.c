@@ -104,6 +104,64 @@ static void a_knee_is_no_better_than_its_points(void **state)
     cb_model_free(m);
 }
 
+/* Behind the step to memory, one that two sweeps see and the third denies. */
+CHANGE(doubtful_behind, static const double doubtful_behind_by[] = {0.85, 0.8, 1.05};
+       READS(p, SWEEPS_ONE, M(120), M(256), ALL, r->value *= doubtful_behind_by[sweep]))
+/* The same, but every sweep sees it. */
+CHANGE(another_behind, static const double another_behind_by[] = {0.85, 0.8, 0.9};
+       READS(p, SWEEPS_ONE, M(120), M(256), ALL, r->value *= another_behind_by[sweep]))
+/* Whole sweeps differ by more than the caches do, but not memory from them. */
+CHANGE(restless, static const double restless_by[] = {1, 0.6, 1.4};
+       READS(p, SWEEPS_ONE, 0, M(256), ALL, r->value *= restless_by[sweep]))
+CHANGE(restless_latency, static const double restless_latency_by[] = {1.25, 1.3, 0.97};
+       SWEEPS_EACH(p, CB__LATENCY, "random", SWEEPS_ONE, M(120), M(256), ALL,
+                   r->value *= restless_latency_by[sweep]))
+
+/* A knee is not said of where it may be noise, and what may be memory's is not said to be the
+ * caches'. */
+static void a_step_within_the_spread_is_no_knee(void **state)
+{
+    const cb__model_knee *knees[CB__SERIES_MAX];
+    cb_model *m = sweeps_judged(*state, doubtful_behind);
+    cb_resident resident;
+    cb_error err;
+    assert_int_equal(knees_of(m, 0, knees), 3);
+    assert_true(knees[2]->last && knees[2]->verdict == CB_VERDICT_OK);
+    assert_int_equal(knees[2]->lo_bytes, M(32));
+    assert_true(knees[2]->hi_bytes > M(120) && knees[2]->to < 11);
+    static const struct {
+        int64_t bytes;
+        cb_resident resident;
+    } asked[] = {{M(16), CB_RESIDENT_YES}, {M(64), CB_RESIDENT_MAYBE}, {M(200), CB_RESIDENT_NO}};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(cb_model_resident(m, (uint64_t)asked[i].bytes, CB_STREAM_PATTERN, 1,
+                                           &resident, NULL, &err),
+                         CB_OK);
+        assert_int_equal(resident, asked[i].resident);
+    }
+    cb_model_free(m);
+    m = sweeps_judged(*state, another_behind);
+    assert_int_equal(knees_of(m, 0, knees), 4);
+    assert_true(knees[3]->last && knees[3]->verdict == CB_VERDICT_OK);
+    cb_model_free(m);
+    m = sweeps_judged(*state, restless_latency);
+    assert_int_equal(knees_of(m, 6, knees), 3);
+    assert_true(knees[2]->last && knees[2]->hi_bytes > M(120));
+    cb_model_free(m);
+}
+
+static void ends_that_overlap_are_unstable(void **state)
+{
+    const cb__model_knee *knees[CB__SERIES_MAX];
+    cb_model *m = sweeps_judged(*state, restless);
+    assert_int_equal(knees_of(m, 0, knees), 3);
+    assert_int_equal(knees[0]->verdict, CB_VERDICT_UNSTABLE);
+    assert_int_equal(knees[1]->verdict, CB_VERDICT_UNSTABLE);
+    assert_int_equal(knees[2]->verdict, CB_VERDICT_OK);
+    assert_true(knees[2]->last);
+    cb_model_free(m);
+}
+
 CHANGE(huge_refused, GROUPS(p, ALL, if (!g->base_pages) g->pages[sweep].huge_bytes = 100 << 20);
        SWEEPS_EACH(p, CB__LATENCY, "random", SWEEPS_ONE, 0, M(256), ALL, r->value *= 0.5))
 
@@ -249,8 +307,8 @@ CHANGE(no_clock_counted, EVERY(p, 0, ALL, r->clock_hz = nan_value); p->device.ha
 static void every_model_can_be_read_back(void **state)
 {
     static void (*const changes[])(probe *) = {
-        none, huge_refused, sweeps_one_sweep, planned,         no_sizes,
-        gaps, scattered,    moving_scalars,   wrong_at_a_knee, no_clock_counted};
+        none,      huge_refused,   sweeps_one_sweep, planned,          no_sizes,        gaps,
+        scattered, moving_scalars, wrong_at_a_knee,  no_clock_counted, doubtful_behind, restless};
     for (size_t c = 0; c < sizeof changes / sizeof *changes; c++) {
         cb_error err;
         cb_model *back = NULL, *m = sweeps_judged(*state, changes[c]);
@@ -296,6 +354,8 @@ int main(void)
         cmocka_unit_test(the_model_holds_what_was_measured),
         cmocka_unit_test(knees_end_the_levels),
         cmocka_unit_test(a_knee_is_no_better_than_its_points),
+        cmocka_unit_test(a_step_within_the_spread_is_no_knee),
+        cmocka_unit_test(ends_that_overlap_are_unstable),
         cmocka_unit_test(refused_huge_pages_are_not_claimed),
         cmocka_unit_test(scalars_have_verdicts),
         cmocka_unit_test(one_sweep_is_unknown),

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PORT_SHARE 0.95      /* of the port bound that the first cache is driven to */
 #define FLAT_WITHIN 0.10     /* of the largest sets, over two octaves */
 #define DISTINCT_SHARE 0.99  /* of the sampled words */
 #define BASE_HUGE_SHARE 0.05 /* of a set on base pages that may be on huge ones */
@@ -41,6 +40,12 @@ bool cb__is_read(const cb__judging *j, int series)
 {
     const cb__probe_series *s = &j->probe->series[series];
     return s->kind == CB__BANDWIDTH && strcmp(s->what, "read") == 0;
+}
+
+bool cb__is_lone_read(const cb__judging *j, int series)
+{
+    const cb__group *g = cb__group_of(j, series);
+    return cb__is_read(j, series) && g->threads == 1 && !g->scattered;
 }
 
 double cb__first_cache(const cb__device_info *device, int threads)
@@ -94,15 +99,35 @@ static bool group_has(const cb__judging *j, int group, cb__series_kind kind)
     return false;
 }
 
-/* What a rule about the whole probe comes to; where the sweeps disagree nothing is claimed. */
-static cb__check_status status_of(cb__agreement a)
+static bool group_measured(const cb__judging *j, int group)
 {
-    return a == CB__HOLDS ? CB__PASS : a == CB__BROKEN ? CB__FAIL : CB__SKIP;
+    for (int s = 0; s < j->probe->nseries; s++)
+        for (int i = 0; i < j->probe->series[s].n; i++)
+            if (j->probe->series[s].group == group && j->values[s][i].n)
+                return true;
+    return false;
 }
 
-static const char *disputed_text(cb__agreement a)
+cb__check_status cb__status_of(cb__agreement a, int sweeps)
 {
-    return a == CB__DISPUTED ? ": the sweeps disagree" : "";
+    return a == CB__BROKEN ? CB__FAIL : a == CB__HOLDS && sweeps >= 2 ? CB__PASS : CB__SKIP;
+}
+
+const char *cb__doubt_text(cb__agreement a, int sweeps)
+{
+    return sweeps < 2          ? ": that is one sweep alone"
+           : a == CB__DISPUTED ? ": the sweeps disagree"
+                               : "";
+}
+
+const char *cb__plural(int n)
+{
+    return n == 1 ? "" : "s";
+}
+
+const char *cb__verb(int n)
+{
+    return n == 1 ? "s" : "";
 }
 
 /* ---- saturation ---- */
@@ -154,6 +179,55 @@ static const cb__model_ceiling *impossible_ceiling(cb__judging *j)
     return first;
 }
 
+static bool memory_was_read(const cb__judging *j, int workers)
+{
+    for (int s = 0; s < j->probe->nseries; s++)
+        if (cb__is_read(j, s) && cb__group_of(j, s)->threads == workers && cb__reaches_memory(j, s))
+            return true;
+    return false;
+}
+
+/* Where no step to memory is seen, the largest sets may be served by a cache that nobody named. The
+ * fewest workers of such a ceiling; 0: none. */
+static int without_memory(cb__judging *j)
+{
+    int workers = 0;
+    for (int i = 0; i < j->model->nceilings; i++) {
+        cb__model_ceiling *c = &j->model->ceilings[i];
+        if (memory_was_read(j, c->workers))
+            continue;
+        c->verdict = cb__verdict_worse(c->verdict, CB_VERDICT_UNKNOWN);
+        workers = workers && workers < c->workers ? workers : c->workers;
+    }
+    return workers;
+}
+
+/* flat: of the widest read, whose sets go far beyond the caches. hidden: of without_memory(). */
+static void saturation_beyond(cb__judging *j, int widest, cb__swept flat, int hidden)
+{
+    const cb__probe_series *s = &j->probe->series[widest];
+    const cb_verdict verdict = CB_VERDICT_LOWER_BOUND;
+    int threads = cb__group_of(j, widest)->threads;
+    cb__agreement a = cb__agree(flat, 1 - FLAT_WITHIN, 1 + FLAT_WITHIN);
+    cb__check_status status = cb__status_of(a, flat.n);
+    double times = (double)s->bytes[s->n - 1] / (double)j->probe->device.llc_bytes;
+    if (status != CB__PASS)
+        worsen_ceilings(j, a == CB__BROKEN     ? verdict
+                           : a == CB__DISPUTED ? CB_VERDICT_UNSTABLE
+                                               : CB_VERDICT_UNKNOWN);
+    if (status == CB__PASS && hidden)
+        cb__control_add(j, "saturation", verdict, true, CB__SKIP,
+                        "up to %.1fx the last-level caches the sweeps show no step to memory where "
+                        "%d worker%s read%s: the largest sets may be a cache's",
+                        times, hidden, cb__plural(hidden), cb__verb(hidden));
+    else
+        cb__control_add(j, "saturation", verdict, true, status,
+                        "%d worker%s read%s %.3f [%.3f, %.3f] times as fast as two octaves before, "
+                        "up to %.1fx the last-level caches%s",
+                        threads, cb__plural(threads), cb__verb(threads), flat.over.mid,
+                        flat.over.lo, flat.over.hi, times, cb__doubt_text(a, flat.n));
+}
+
 static void saturation(cb__judging *j)
 {
     const cb__device_info *d = &j->probe->device;
@@ -161,112 +235,28 @@ static void saturation(cb__judging *j)
     const cb__probe_series *s = widest < 0 ? NULL : &j->probe->series[widest];
     cb__swept flat = s && s->n ? two_octaves(s) : (cb__swept){.n = 0};
     const cb__model_ceiling *impossible = impossible_ceiling(j);
+    int hidden = without_memory(j);
     const cb_verdict verdict = CB_VERDICT_LOWER_BOUND;
+    if (flat.n == 0)
+        worsen_ceilings(j, CB_VERDICT_UNKNOWN);
     if (impossible) {
         cb__control_add(j, "saturation", CB_VERDICT_IMPOSSIBLE, true, CB__FAIL,
-                        "the ceiling of %s by %d workers, %.1f GB/s, is above the %.1f GB/s of the "
-                        "memory",
-                        impossible->mix, impossible->workers, impossible->gb_per_s.mid,
-                        d->peak_dram_bytes_per_s * 1e-9);
-    } else if (!d->llc_bytes || flat.n == 0) {
-        worsen_ceilings(j, CB_VERDICT_UNKNOWN);
+                        "the ceiling of %s by %d worker%s, %.1f GB/s, is above the %.1f GB/s of "
+                        "the memory",
+                        impossible->mix, impossible->workers, cb__plural(impossible->workers),
+                        impossible->gb_per_s.mid, d->peak_dram_bytes_per_s * 1e-9);
+    } else if (flat.n == 0 || !d->llc_bytes) {
         cb__control_add(j, "saturation", verdict, true, CB__SKIP, "%s",
-                        d->llc_bytes ? "no sweep read the largest set and one of a quarter of it"
-                                     : "the size of the last-level caches is unknown");
+                        flat.n ? "the size of the last-level caches is unknown"
+                               : "no sweep read the largest set and one of a quarter of it");
     } else if (!cb__beyond_caches(d, (double)s->bytes[s->n - 1])) {
         worsen_ceilings(j, verdict);
         cb__control_add(j, "saturation", verdict, true, CB__FAIL,
                         "the largest set is %.1fx the last-level caches; 4x are needed",
                         (double)s->bytes[s->n - 1] / (double)d->llc_bytes);
     } else {
-        cb__agreement a = cb__agree(flat, 1 - FLAT_WITHIN, 1 + FLAT_WITHIN);
-        if (a != CB__HOLDS)
-            worsen_ceilings(j, a == CB__BROKEN ? verdict : CB_VERDICT_UNSTABLE);
-        cb__control_add(j, "saturation", verdict, true, status_of(a),
-                        "%d workers read %.3f [%.3f, %.3f] times as fast as two octaves before, up "
-                        "to %.1fx the last-level caches%s",
-                        cb__group_of(j, widest)->threads, flat.over.mid, flat.over.lo, flat.over.hi,
-                        (double)s->bytes[s->n - 1] / (double)d->llc_bytes, disputed_text(a));
+        saturation_beyond(j, widest, flat, hidden);
     }
-}
-
-/* ---- port bound ---- */
-
-/* One size: its share of what the load ports give at the clock between the very readings, which
- * moves with load and neighbours. */
-static cb__swept port_share(const cb__judging *j, int series, int size, double *clock_hz)
-{
-    double shares[CB__SWEEPS], clocks[CB__SWEEPS];
-    for (int sweep = 0; sweep < CB__SWEEPS; sweep++) {
-        const cb__reading *r = &j->probe->series[series].readings[sweep][size];
-        bool known = cb__measured(r) && r->clock_hz > 0;
-        clocks[sweep] = known ? r->clock_hz : (double)NAN;
-        shares[sweep] = r->value / (j->probe->device.peak_bytes_per_cycle * clocks[sweep] * 1e-9);
-    }
-    *clock_hz = cb__over_sweeps(clocks).over.mid;
-    return cb__over_sweeps(shares);
-}
-
-/* The size that comes nearest to the ports. One core, a set that fits with room to spare.
- * `reached`: the largest share of any sweep of any size that the ports can give. */
-static cb__swept best_port_share(cb__judging *j, double *reached)
-{
-    cb__probe *p = j->probe;
-    cb__swept best = {.n = 0};
-    *reached = 0;
-    for (int s = 0; s < p->nseries; s++) {
-        const cb__group *g = cb__group_of(j, s);
-        if (!cb__is_read(j, s) || g->threads != 1 || g->scattered)
-            continue;
-        for (int i = 0; i < p->series[s].n; i++) {
-            double clock_hz;
-            cb__swept share = port_share(j, s, i, &clock_hz);
-            if ((double)p->series[s].bytes[i] > 0.75 * cb__first_cache(&p->device, 1) ||
-                share.n == 0)
-                continue;
-            if (share.over.hi <= 2 - PORT_SHARE)
-                *reached = fmax(*reached, share.over.hi);
-            if (best.n && share.over.mid <= best.over.mid)
-                continue;
-            best = share;
-            p->clock_hz = clock_hz;
-        }
-    }
-    return best;
-}
-
-static void port_bound(cb__judging *j)
-{
-    cb__probe *p = j->probe;
-    bool known = p->device.peak_bytes_per_cycle > 0;
-    double reached = 0;
-    cb__swept best = known ? best_port_share(j, &reached) : (cb__swept){.n = 0};
-    if (best.n == 0) {
-        cb__control_add(j, "port bound", CB_VERDICT_LOWER_BOUND, false, CB__SKIP,
-                        "the load ports or the clock of this processor are unknown, or one core "
-                        "read nothing");
-        return;
-    }
-    p->port_bound_gb_per_s = p->device.peak_bytes_per_cycle * p->clock_hz * 1e-9;
-    /* Above the bound the clock was read too low, or the table of load ports is wrong: either way
-     * the bound proves nothing about the first cache. */
-    cb__agreement a = cb__agree(best, PORT_SHARE, 2 - PORT_SHARE);
-    /* Neighbours slow a loop down and never speed it up: one sweep shows what it can do. */
-    bool once = a != CB__HOLDS && best.over.mid < PORT_SHARE && reached >= PORT_SHARE;
-    if (once)
-        a = CB__HOLDS;
-    for (int s = 0; s < p->nseries && a != CB__HOLDS; s++)
-        if (p->series[s].kind == CB__BANDWIDTH)
-            cb__worsen_series(j, s, cb__first_cache(&p->device, cb__group_of(j, s)->threads),
-                              a == CB__BROKEN ? CB_VERDICT_LOWER_BOUND : CB_VERDICT_UNSTABLE);
-    char best_text[48] = "";
-    if (once)
-        snprintf(best_text, sizeof best_text, "; in its best sweep %.1f %%", 100 * reached);
-    cb__control_add(j, "port bound", CB_VERDICT_LOWER_BOUND, true, status_of(a),
-                    "one core reads its first cache at %.1f GB/s, %.1f %% of the %.1f GB/s of its "
-                    "load ports at %.2f GHz%s%s",
-                    best.over.mid * p->port_bound_gb_per_s, 100 * best.over.mid,
-                    p->port_bound_gb_per_s, p->clock_hz * 1e-9, disputed_text(a), best_text);
 }
 
 /* ---- content ---- */
@@ -350,7 +340,9 @@ static cb__swept huge_share(const cb__group *g)
 }
 
 typedef struct paging {
-    int base, huge, blind; /* groups */
+    int base, huge;
+    int unmeasured, blind; /* groups of which nothing is known: no reading, no answer */
+    int lone, disputed;    /* groups that one sweep knows of; that the sweeps disagree on */
     int mixed;             /* groups on base pages that got huge ones */
     int refused;           /* groups whose latencies lose the label of huge pages */
     double most_base, least_huge;
@@ -361,15 +353,18 @@ static void page_group(cb__judging *j, int g, paging *p)
     const cb__group *group = &j->probe->groups[g];
     cb__swept share = huge_share(group);
     if (share.n == 0) {
-        if (group_has(j, g, CB__LATENCY))
-            cb__worsen_kind(j, g, CB__LATENCY, CB_VERDICT_UNKNOWN);
-        p->blind += group_has(j, g, CB__LATENCY) || group_has(j, g, CB__BANDWIDTH);
+        bool measured = group_measured(j, g);
+        cb__worsen_kind(j, g, CB__LATENCY, CB_VERDICT_UNKNOWN);
+        p->blind += measured;
+        p->unmeasured += !measured;
         return;
     }
     cb__agreement a =
         group->base_pages ? cb__agree(share, 0, BASE_HUGE_SHARE) : cb__agree(share, HUGE_SHARE, 1);
     if (a == CB__DISPUTED)
         cb__worsen_kind(j, g, CB__LATENCY, CB_VERDICT_UNSTABLE);
+    p->lone += share.n < 2;
+    p->disputed += share.n >= 2 && a == CB__DISPUTED;
     if (group->base_pages) {
         p->base++;
         p->most_base = fmax(p->most_base, share.over.mid);
@@ -386,10 +381,30 @@ static void page_group(cb__judging *j, int g, paging *p)
     }
 }
 
+/* Why it cannot be said which pages were granted; "" where it can. */
+static void pages_doubt(const paging *p, char *text, size_t size)
+{
+    text[0] = '\0';
+    if (p->blind)
+        snprintf(text, size, "the system does not say which pages were granted to %d group%s",
+                 p->blind, cb__plural(p->blind));
+    else if (p->base + p->huge == 0)
+        snprintf(text, size, "no set was measured");
+    else if (p->disputed)
+        snprintf(text, size, "the sweeps disagree on the pages granted to %d of %d groups",
+                 p->disputed, p->base + p->huge);
+    else if (p->lone)
+        snprintf(text, size, "one sweep alone says which pages were granted to %d group%s", p->lone,
+                 cb__plural(p->lone));
+    else if (p->unmeasured)
+        snprintf(text, size, "%d group%s not measured", p->unmeasured,
+                 p->unmeasured == 1 ? " was" : "s were");
+}
+
 static void pages(cb__judging *j)
 {
     paging p = {.most_base = (double)NAN, .least_huge = (double)NAN};
-    char base[72] = "no set was on base pages", huge[120] = "";
+    char base[72] = "no set was on base pages", huge[120] = "", doubt[96];
     for (int g = 0; g < j->probe->ngroups; g++)
         page_group(j, g, &p);
     if (p.base)
@@ -399,25 +414,24 @@ static void pages(cb__judging *j)
         snprintf(huge, sizeof huge, "; where huge ones were asked for at least %.1f %% are%s",
                  100 * p.least_huge,
                  p.refused ? ", too few to call latencies those of huge pages" : "");
-    cb__check_status status = p.mixed                           ? CB__FAIL
-                              : p.blind || p.base + p.huge == 0 ? CB__SKIP
-                                                                : CB__PASS;
-    if (status == CB__SKIP)
-        cb__control_add(j, "pages", CB_VERDICT_CONTAMINATED, true, status,
-                        "the system does not say which pages were granted to %d groups", p.blind);
+    pages_doubt(&p, doubt, sizeof doubt);
+    if (doubt[0] && !p.mixed)
+        cb__control_add(j, "pages", CB_VERDICT_CONTAMINATED, true, CB__SKIP, "%s", doubt);
     else
-        cb__control_add(j, "pages", CB_VERDICT_CONTAMINATED, true, status, "%s%s", base, huge);
+        cb__control_add(j, "pages", CB_VERDICT_CONTAMINATED, true, p.mixed ? CB__FAIL : CB__PASS,
+                        "%s%s", base, huge);
 }
 
 /* ---- interference, clock: required where there are counters ---- */
 
-static void surroundings(cb__judging *j, const char *name, cb__agreement a, const char *detail)
+static void surroundings(cb__judging *j, const char *name, cb__agreement a, int sweeps,
+                         const char *detail)
 {
     bool required = j->probe->device.has_counters;
     if (required && a != CB__HOLDS)
         worsen_everything(j, a == CB__BROKEN ? CB_VERDICT_CONTAMINATED : CB_VERDICT_UNSTABLE);
-    cb__control_add(j, name, CB_VERDICT_CONTAMINATED, required, status_of(a), "%s%s", detail,
-                    disputed_text(a));
+    cb__control_add(j, name, CB_VERDICT_CONTAMINATED, required, cb__status_of(a, sweeps), "%s%s",
+                    detail, cb__doubt_text(a, sweeps));
 }
 
 static void interference(cb__judging *j)
@@ -450,22 +464,26 @@ static void interference(cb__judging *j)
              "%.1f %% of the time stolen, %.0f involuntary switches a second; %.0f %% and %.0f are "
              "allowed",
              100 * s.over.mid, c.over.mid, 100 * STEAL_SHARE, SWITCHES_A_SECOND);
-    surroundings(j, "interference", stolen > switched ? stolen : switched, detail);
+    surroundings(j, "interference", stolen > switched ? stolen : switched, s.n < c.n ? s.n : c.n,
+                 detail);
 }
 
 static void clock_spread(cb__judging *j)
 {
     size_t n = 0;
+    bool seen = false;
     for (int s = 0; s < j->probe->nseries; s++)
         for (int i = 0; i < j->probe->series[s].n && cb__group_of(j, s)->threads == 1; i++)
             for (int sweep = 0; sweep < CB__SWEEPS; sweep++) {
                 const cb__reading *r = &j->probe->series[s].readings[sweep][i];
+                seen |= cb__measured(r);
                 if (cb__measured(r) && r->clock_hz > 0)
                     j->clocks[n++] = r->clock_hz;
             }
     if (n == 0) {
-        cb__control_add(j, "clock", CB_VERDICT_CONTAMINATED, false, CB__SKIP,
-                        "the clock of the cores is unknown");
+        cb__control_add(j, "clock", CB_VERDICT_CONTAMINATED, false, CB__SKIP, "%s",
+                        seen ? "the clock of the cores is unknown"
+                             : "one thread by itself was not measured");
         return;
     }
     double lo = cb__quantile(j->clocks, n, 0.05), hi = cb__quantile(j->clocks, n, 0.95);
@@ -475,7 +493,8 @@ static void clock_spread(cb__judging *j)
              "the clock of one core lies between %.2f and %.2f GHz in 90 of 100 readings, %.1f %% "
              "of its median; %.0f %% are allowed",
              lo * 1e-9, hi * 1e-9, 100 * spread, 100 * CLOCK_SPREAD);
-    surroundings(j, "clock", spread > CLOCK_SPREAD ? CB__BROKEN : CB__HOLDS, detail);
+    /* Of the spread within sweeps as well: their number is beside the point. */
+    surroundings(j, "clock", spread > CLOCK_SPREAD ? CB__BROKEN : CB__HOLDS, CB__SWEEPS, detail);
 }
 
 void cb__controls_run(cb__judging *j)
@@ -485,7 +504,7 @@ void cb__controls_run(cb__judging *j)
     saturation(j);
     cb__control_monotonicity(j);
     cb__control_coverage(j);
-    port_bound(j);
+    cb__control_port_bound(j);
     content(j);
     pages(j);
     interference(j);

@@ -8,14 +8,15 @@
 
 #define FOLDED_WITHIN 0.10 /* three times the traffic takes three times as long ... */
 #define FOLDED_CLEAR                                                                               \
-    0.20                  /* ... and a loop that folds is off by far more: honest ones near the    \
-                             edge of a shared cache were seen at 0.86 */
-#define ORDER_WITHIN 1.08 /* of the monotone fit; as small a step is no knee either */
-#define LEAST_SPREAD 0.02 /* of sweeps, log(hi / lo), however well they agree */
-#define LONE_SPREAD 0.30  /* of one sweep, which could lie anywhere */
-#define EDGE_GAIN 1.08    /* the variant with most in flight gains: a lower bound ... */
-#define EDGE_CLEAR 1.25   /* ... and this much says that the search is at fault */
-#define FEWER_FASTER 1.10 /* fewer workers drive it better */
+    0.20                    /* ... and a loop that folds is off by far more: honest ones near the  \
+                               edge of a shared cache were seen at 0.86 */
+#define ORDER_WITHIN 1.08   /* of the monotone fit; as small a step is no knee either */
+#define LEAST_SPREAD 0.02   /* of sweeps, log(hi / lo), however well they agree */
+#define LONE_SPREAD 0.30    /* of one sweep, which could lie anywhere */
+#define EDGE_GAIN 1.08      /* the variant with most in flight gains: a lower bound ... */
+#define EDGE_CLEAR 1.25     /* ... and this much says that the search is at fault */
+#define DISPUTED_SHARE 0.10 /* of the points: beyond it the sweeps say nothing of all of them */
+#define FEWER_FASTER 1.10   /* fewer workers drive it better */
 
 /* What a rule found over many points. */
 typedef struct tally {
@@ -43,7 +44,7 @@ static void weigh(cb__judging *j, tally *t, int series, int size, cb__swept x, r
     if (a != CB__HOLDS)
         cb__worsen(j, series, size, a == CB__BROKEN ? r.verdict : CB_VERDICT_UNSTABLE);
     t->broken += a == CB__BROKEN;
-    t->disputed += a == CB__DISPUTED;
+    t->disputed += a == CB__DISPUTED && x.n >= 2;
     double distance = fmax(x.over.mid / r.hi, r.lo / x.over.mid);
     if (t->distance == 0 || a > t->worst || (a == t->worst && distance > t->distance)) {
         t->series = series;
@@ -58,7 +59,8 @@ static void weigh(cb__judging *j, tally *t, int series, int size, cb__swept x, r
 
 static cb__check_status tally_status(const tally *t)
 {
-    return t->broken ? CB__FAIL : t->seen ? CB__PASS : CB__SKIP;
+    bool decided = t->seen && t->disputed <= DISPUTED_SHARE * t->seen;
+    return t->broken ? CB__FAIL : decided ? CB__PASS : CB__SKIP;
 }
 
 static cb__swept field(const cb__probe_series *s, int size, size_t offset)
@@ -74,13 +76,9 @@ static cb__swept field(const cb__probe_series *s, int size, size_t offset)
     return cb__over_sweeps(values);
 }
 
-typedef struct label {
-    char text[80];
-} label;
-
-static label size_label(double bytes)
+static cb__label size_label(double bytes)
 {
-    label l;
+    cb__label l;
     if (bytes >= 1 << 20)
         snprintf(l.text, sizeof l.text, "%.4g MiB", bytes / (1 << 20));
     else
@@ -88,9 +86,9 @@ static label size_label(double bytes)
     return l;
 }
 
-static label point_label(const cb__judging *j, int series, int size)
+cb__label cb__point_label(const cb__judging *j, int series, int size)
 {
-    label l;
+    cb__label l;
     char name[48];
     cb__series head = cb__series_of(j, series);
     cb__series_name(&head, name);
@@ -99,12 +97,20 @@ static label point_label(const cb__judging *j, int series, int size)
     return l;
 }
 
-static label disputed_label(const tally *t)
+static cb__label disputed_label(const tally *t)
 {
-    label l = {""};
+    cb__label l = {""};
     if (t->disputed)
-        snprintf(l.text, sizeof l.text, "; the sweeps disagree at %d", t->disputed);
+        snprintf(l.text, sizeof l.text, "; the sweeps disagree at %d of %d", t->disputed, t->seen);
     return l;
+}
+
+/* "1 of 5 size|s is", "0 of 1 size| is" */
+static const char *are(const tally *t)
+{
+    if (t->seen == 1)
+        return " is";
+    return t->broken == 1 ? "s is" : "s are";
 }
 
 /* ---- drive ---- */
@@ -187,7 +193,7 @@ static int single_read(const cb__judging *j)
 
 /* (c) What all workers of a series read over what one reads, best against best. */
 typedef struct gain {
-    int seen, broken;
+    int seen, broken, disputed;
     int threads; /* the worst */
     cb__swept times;
 } gain;
@@ -217,6 +223,7 @@ static void drive_gain(cb__judging *j, gain *g)
         if (a != CB__HOLDS)
             cb__worsen_kind(j, p->series[s].group, CB__BANDWIDTH,
                             a == CB__BROKEN ? CB_VERDICT_LOWER_BOUND : CB_VERDICT_UNSTABLE);
+        g->disputed += a == CB__DISPUTED && x.n >= 2;
         if (a != CB__BROKEN)
             continue;
         if (!g->broken++ || x.over.mid / threads < g->times.over.mid / g->threads) {
@@ -224,6 +231,44 @@ static void drive_gain(cb__judging *j, gain *g)
             g->times = x;
         }
     }
+}
+
+/* Nothing is broken: whether that was looked at. */
+static void drive_holds(cb__judging *j, const tally *edge, int gaining, const outdone *o,
+                        const gain *g)
+{
+    const cb_verdict verdict = CB_VERDICT_LOWER_BOUND;
+    int threads = j->probe->device.threads;
+    char search[112] = "there were no variants to search";
+    char workers[64] = "there is one thread, so no other worker count";
+    if (threads > 1)
+        snprintf(workers, sizeof workers, "fewer workers are nowhere better at %d size%s",
+                 o->compared, cb__plural(o->compared));
+    if (edge->seen)
+        snprintf(search, sizeof search,
+                 "at %d of %d size%s the best variant is inside the search, the others are lower "
+                 "bounds",
+                 edge->seen - gaining, edge->seen, cb__plural(edge->seen));
+    if (edge->seen + o->compared + g->seen == 0)
+        cb__control_add(
+            j, "drive", verdict, true, CB__SKIP,
+            "there were no two variants or worker counts to choose from, or no two sweeps");
+    else if (threads > 1 && o->compared + g->seen == 0)
+        cb__control_add(j, "drive", verdict, true, CB__SKIP,
+                        "of %d threads no two worker counts were compared in two sweeps: only the "
+                        "search at %d size%s says anything",
+                        threads, edge->seen, cb__plural(edge->seen));
+    else if (g->disputed)
+        cb__control_add(j, "drive", verdict, true, CB__SKIP,
+                        "the sweeps disagree on what more workers add");
+    else if (edge->seen && tally_status(edge) == CB__SKIP)
+        cb__control_add(j, "drive", verdict, true, CB__SKIP,
+                        "the sweeps disagree at %d of %d sizes on whether the variant with most in "
+                        "flight gains",
+                        edge->disputed, edge->seen);
+    else
+        cb__control_add(j, "drive", verdict, true, CB__PASS, "%s; %s%s", search, workers,
+                        disputed_label(edge).text);
 }
 
 void cb__control_drive(cb__judging *j)
@@ -240,28 +285,20 @@ void cb__control_drive(cb__judging *j)
                         "%d workers read at most %.2fx what one reads: the %s nothing", g.threads,
                         g.times.over.hi, g.threads == 2 ? "second adds" : "others add next to");
     else if (o.n)
-        cb__control_add(
-            j, "drive", verdict, true, CB__FAIL,
-            "fewer workers drive it better at %d sizes: %s is %.2fx as fast with %d; %d sizes gain "
-            "at the edge of the search",
-            o.n, point_label(j, o.more, o.size).text, o.times, cb__group_of(j, o.fewer)->threads,
-            edge.broken);
+        cb__control_add(j, "drive", verdict, true, CB__FAIL,
+                        "fewer workers drive it better at %d size%s: %s is %.2fx as fast with %d; "
+                        "%d size%s gain%s at the edge of the search",
+                        o.n, cb__plural(o.n), cb__point_label(j, o.more, o.size).text, o.times,
+                        cb__group_of(j, o.fewer)->threads, edge.broken, cb__plural(edge.broken),
+                        cb__verb(edge.broken));
     else if (edge.broken)
-        cb__control_add(
-            j, "drive", verdict, true, CB__FAIL,
-            "at %d sizes the variant with most in flight still gains over the others, %.2fx for "
-            "%s: the search ended too early",
-            edge.broken, edge.mid, point_label(j, edge.series, edge.size).text);
-    else if (edge.seen + o.compared + g.seen == 0)
-        cb__control_add(
-            j, "drive", verdict, true, CB__SKIP,
-            "there were no two variants or worker counts to choose from, or no two sweeps");
+        cb__control_add(j, "drive", verdict, true, CB__FAIL,
+                        "at %d size%s the variant with most in flight still gains over the others, "
+                        "%.2fx for %s: the search ended too early",
+                        edge.broken, cb__plural(edge.broken), edge.mid,
+                        cb__point_label(j, edge.series, edge.size).text);
     else
-        cb__control_add(
-            j, "drive", verdict, true, CB__PASS,
-            "at %d of %d sizes the best variant is inside the search, the others are lower bounds; "
-            "fewer workers are nowhere better at %d%s",
-            edge.seen - gaining, edge.seen, o.compared, disputed_label(&edge).text);
+        drive_holds(j, &edge, gaining, &o, &g);
 }
 
 /* ---- folding, monotonicity, coverage ---- */
@@ -283,16 +320,16 @@ void cb__control_folding(cb__judging *j)
             cb__worsen_series(j, s, HUGE_VAL, CB_VERDICT_UNKNOWN);
     }
     cb__check_status status = tally_status(&t);
-    if (status == CB__SKIP)
+    if (t.seen == 0)
         cb__control_add(j, "folding", CB_VERDICT_CONTAMINATED, true, status,
                         "three times the traffic was not timed in two sweeps");
     else
         cb__control_add(
             j, "folding", CB_VERDICT_CONTAMINATED, true, status,
-            "%d of %d sizes are off: three times the traffic takes %.3f of three times the time "
+            "%d of %d size%s off: three times the traffic takes %.3f of three times the time "
             "at worst (%s); %.0f %% are steady, %.0f %% are allowed%s",
-            t.broken, t.seen, t.mid, point_label(j, t.series, t.size).text, 100 * FOLDED_WITHIN,
-            100 * FOLDED_CLEAR, disputed_label(&t).text);
+            t.broken, t.seen, are(&t), t.mid, cb__point_label(j, t.series, t.size).text,
+            100 * FOLDED_WITHIN, 100 * FOLDED_CLEAR, disputed_label(&t).text);
 }
 
 /* Sets too small to show more than what a pass over them costs: those before the best one within
@@ -355,15 +392,15 @@ void cb__control_monotonicity(cb__judging *j)
     for (int s = 0; s < j->probe->nseries; s++)
         order_series(j, s, &t);
     cb__check_status status = tally_status(&t);
-    if (status == CB__SKIP)
+    if (t.seen == 0)
         cb__control_add(j, "monotonicity", CB_VERDICT_CONTAMINATED, true, status,
                         "no curve has two sizes that two sweeps measured");
     else
         cb__control_add(
             j, "monotonicity", CB_VERDICT_CONTAMINATED, true, status,
-            "%d of %d sizes are out of order: the worst lies %+.1f %% from the monotone fit (%s); "
+            "%d of %d size%s out of order: the worst lies %+.1f %% from the monotone fit (%s); "
             "%.0f %% are allowed%s",
-            t.broken, t.seen, 100 * (t.mid - 1), point_label(j, t.series, t.size).text,
+            t.broken, t.seen, are(&t), 100 * (t.mid - 1), cb__point_label(j, t.series, t.size).text,
             100 * (ORDER_WITHIN - 1), disputed_label(&t).text);
 }
 
@@ -394,13 +431,13 @@ void cb__control_coverage(cb__judging *j)
     }
     if (missed)
         cb__control_add(j, "coverage", CB_VERDICT_WRONG, true, CB__FAIL,
-                        "%d of %d readings did not meet every line, first %s", missed, looked,
-                        point_label(j, series, size).text);
+                        "%d of %d reading%s did not meet every line, first %s", missed, looked,
+                        cb__plural(looked), cb__point_label(j, series, size).text);
     else if (!looked)
         cb__control_add(j, "coverage", CB_VERDICT_WRONG, true, CB__SKIP,
                         "of no reading it was looked at whether it met every line");
     else
         cb__control_add(j, "coverage", CB_VERDICT_WRONG, true, CB__PASS,
-                        "every line was met in %d readings; %d curves were not looked at", looked,
-                        blind);
+                        "every line was met in %d reading%s; %d curve%s not looked at", looked,
+                        cb__plural(looked), blind, blind == 1 ? " was" : "s were");
 }

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "probe/controls.h"
-#include "stats/knees.h"
 
 #define POINT_WITHIN 0.10 /* hi / lo - 1 over sweeps: of points, ceilings and computes */
 #define FLOOR_WITHIN 0.25 /* of dispatch floors */
@@ -67,6 +66,103 @@ static void points(cb__judging *j)
             j->values[s][i] = cb__over_sweeps(values);
             j->points[s][i] = cb__steady(j->values[s][i], POINT_WITHIN);
         }
+}
+
+/* ---- knees ---- */
+
+/* The sizes of a curve that some sweep measured: what cb__knees_find counts. */
+typedef struct curve {
+    int at[CB__SIZES_MAX]; /* index among the probe's sizes */
+    size_t n;
+    double sizes[CB__SIZES_MAX];
+    double values[CB__SWEEPS * CB__SIZES_MAX];
+} curve;
+
+static void curve_of(const cb__judging *j, int series, curve *c)
+{
+    const cb__probe_series *s = &j->probe->series[series];
+    c->n = 0;
+    for (int i = 0; i < s->n; i++)
+        if (j->values[series][i].n) {
+            c->sizes[c->n] = (double)s->bytes[i];
+            c->at[c->n++] = i;
+        }
+    for (int sweep = 0; sweep < CB__SWEEPS; sweep++)
+        for (size_t i = 0; i < c->n; i++)
+            c->values[(size_t)sweep * c->n + i] = s->readings[sweep][c->at[i]].value;
+}
+
+static double plateau_of(const curve *c, const cb__plateau *p, int sweep)
+{
+    double points[CB__SIZES_MAX];
+    size_t n = 0;
+    for (size_t i = p->first; i <= p->last; i++) {
+        double value = c->values[(size_t)sweep * c->n + i];
+        if (isfinite(value) && value > 0)
+            points[n++] = value;
+    }
+    return cb__median(points, n);
+}
+
+/* How far apart the plateaus on both sides lie, each sweep by itself: what a whole sweep is off by
+ * cancels. */
+static cb__swept step_of(const cb__judging *j, int series, const curve *c, int knee)
+{
+    const cb__plateau *p = &j->knees[series].plateaus[knee];
+    bool falling = j->probe->series[series].kind == CB__BANDWIDTH;
+    double times[CB__SWEEPS];
+    for (int sweep = 0; sweep < CB__SWEEPS; sweep++) {
+        double before = plateau_of(c, &p[0], sweep), behind = plateau_of(c, &p[1], sweep);
+        times[sweep] = falling ? before / behind : behind / before;
+    }
+    return cb__over_sweeps(times);
+}
+
+static cb_verdict step_verdict(const cb__judging *j, int series, const curve *c, int knee)
+{
+    const cb__knee *k = &j->knees[series].knees[knee];
+    int before = c->at[k->lo], behind = c->at[k->hi];
+    cb__interval a = j->values[series][before].over, b = j->values[series][behind].over;
+    cb__swept step = step_of(j, series, c, knee);
+    if (j->points[series][before] == CB_VERDICT_UNSTABLE &&
+        j->points[series][behind] == CB_VERDICT_UNSTABLE && a.lo <= b.hi && b.lo <= a.hi)
+        return CB_VERDICT_UNSTABLE;
+    if (k->seen < 2 || step.n < 2 || step.over.lo < 1 + CB__KNEE_STEP / 2)
+        return CB_VERDICT_UNKNOWN;
+    return CB_VERDICT_OK;
+}
+
+/* Before the controls: they ask for memory, and what they find moves no step. */
+static void find_knees(cb__judging *j)
+{
+    curve c;
+    for (int s = 0; s < j->probe->nseries; s++) {
+        curve_of(j, s, &c);
+        cb__knees_find(c.sizes, c.n, c.values, CB__SWEEPS,
+                       j->probe->series[s].kind == CB__BANDWIDTH, &j->knees[s]);
+        for (int k = 0; k < j->knees[s].nknees; k++)
+            j->steps[s][k] = step_verdict(j, s, &c, k);
+    }
+}
+
+/* The last knee that the sweeps tell apart; where there is none, the last of all; -1: no knee. */
+static int last_told(const cb__judging *j, int series)
+{
+    int last = j->knees[series].nknees - 1;
+    for (int k = last; k >= 0; k--)
+        if (j->steps[series][k] == CB_VERDICT_OK)
+            return k;
+    return last;
+}
+
+bool cb__reaches_memory(const cb__judging *j, int series)
+{
+    const cb__probe_series *s = &j->probe->series[series];
+    int last = last_told(j, series), end = s->n - 1;
+    while (end >= 0 && j->values[series][end].n == 0)
+        end--;
+    return last >= 0 && j->steps[series][last] == CB_VERDICT_OK &&
+           cb__beyond_caches(&j->probe->device, (double)s->bytes[end]);
 }
 
 /* ---- ceilings ---- */
@@ -137,7 +233,7 @@ static void ceilings_inherit(cb__judging *j, const int best[CB__PROBE_SERIES_MAX
     }
 }
 
-/* ---- series and knees ---- */
+/* ---- curves ---- */
 
 static bool has_points(const cb__judging *j, int series)
 {
@@ -190,43 +286,37 @@ static cb_status series_add(cb__judging *j, int from)
     return CB_OK;
 }
 
-/* A knee is where it was seen twice, unless the very points around it are not what they say. */
-static cb_verdict knee_verdict(const cb__series *series, const cb__knee *knee)
+/* A knee is what its sweeps make of it, unless the very points around it are not what they say. */
+static cb_verdict knee_verdict(const cb__series *series, size_t lo, size_t hi, cb_verdict step)
 {
-    cb_verdict verdict = knee->seen >= 2 ? CB_VERDICT_OK : CB_VERDICT_UNKNOWN;
-    for (size_t i = knee->lo; i <= knee->hi; i++)
+    cb_verdict verdict = step;
+    for (size_t i = lo; i <= hi; i++)
         if (series->points[i].verdict < CB_VERDICT_UNSTABLE)
             verdict = cb__verdict_worse(verdict, series->points[i].verdict);
     return verdict;
 }
 
+/* The steps behind the last one that the sweeps tell apart may be memory's or nothing: the last
+ * knee then reaches to the end of them. */
 static void knees_add(cb__judging *j, int from, int index)
 {
-    const cb__probe_series *s = &j->probe->series[from];
     const cb__series *to = &j->model->series[index];
-    double sizes[CB__SIZES_MAX], values[CB__SWEEPS * CB__SIZES_MAX];
-    size_t n = 0;
-    for (int i = 0; i < s->n; i++) {
-        if (j->values[from][i].n == 0)
-            continue;
-        for (int sweep = 0; sweep < CB__SWEEPS; sweep++)
-            values[sweep * to->n + (int)n] = s->readings[sweep][i].value;
-        sizes[n++] = (double)s->bytes[i];
-    }
-    cb__knees found;
-    cb__knees_find(sizes, n, values, CB__SWEEPS, to->kind == CB__BANDWIDTH, &found);
-    for (int k = 0; k < found.nknees; k++) {
-        const cb__knee *knee = &found.knees[k];
+    const cb__knees *found = &j->knees[from];
+    /* A set of 2x the caches is still partly served by them. */
+    bool memory =
+        to->n && cb__beyond_caches(&j->probe->device, (double)to->points[to->n - 1].bytes);
+    int last = memory ? last_told(j, from) : found->nknees - 1;
+    for (int k = 0; k <= last; k++) {
+        const cb__knee *start = &found->knees[k];
+        const cb__knee *end = k == last ? &found->knees[found->nknees - 1] : start;
         j->model->knees[j->model->nknees++] = (cb__model_knee){
             .series = index,
-            .lo_bytes = to->points[knee->lo].bytes,
-            .hi_bytes = to->points[knee->hi].bytes,
-            .from = knee->from,
-            .to = knee->to,
-            /* A set of 2x the caches is still partly served by them. */
-            .last = found.plateaus[k + 1].last == n - 1 &&
-                    cb__beyond_caches(&j->probe->device, sizes[n - 1]),
-            .verdict = knee_verdict(to, knee),
+            .lo_bytes = to->points[start->lo].bytes,
+            .hi_bytes = to->points[end->hi].bytes,
+            .from = start->from,
+            .to = end->to,
+            .last = memory && k == last,
+            .verdict = knee_verdict(to, start->lo, end->hi, j->steps[from][k]),
         };
     }
 }
@@ -310,6 +400,7 @@ cb_status cb__probe_judge(cb__probe *probe, cb_model *model, cb_error *err)
     j->model = model;
     head(probe, model);
     points(j);
+    find_knees(j);
     status = ceilings(j, best);
     if (status != CB_OK)
         goto out;
