@@ -50,10 +50,10 @@ ask() {
 }
 
 # ---- answers ----
-ask 0 'yes knee 33554432 bytes [16777216, 67108864] ok (16 MiB is up to the low end of the last knee before memory, by bandwidth)' resident 16MiB
+ask 0 'yes knee 33554432 bytes [16777216, 67108864] ok (16 MiB is at or below the last knee before memory, by bandwidth)' resident 16MiB
 ask 0 'maybe knee 33554432 bytes [16777216, 67108864] ok (24 MiB is within the last knee before memory, by bandwidth)' resident 24MiB
-ask 0 'no knee 33554432 bytes [16777216, 67108864] ok (64 MiB is from the high end of the last knee before memory, by latency)' resident 64MiB --pattern random
-ask 0 'no knee 33554432 bytes [16777216, 67108864] ok (8589934592 GiB is from the high end of the last knee before memory, by bandwidth)' resident 9223372036854775807 --workers 1
+ask 0 'no knee 33554432 bytes [16777216, 67108864] ok (64 MiB is at or above the end of the last knee before memory, by latency)' resident 64MiB --pattern random
+ask 0 'no knee 33554432 bytes [16777216, 67108864] ok (8589934592 GiB is at or above the end of the last knee before memory, by bandwidth)' resident 9223372036854775807 --workers 1
 ask 0 '240.0 GB/s [235.2, 244.8] ok (read, 2 workers, 1 MiB in all)' bandwidth 1MiB
 ask 0 '240.0 GB/s [235.2, 244.8] ok (read, 2 workers, 1 MiB in all)' read_bandwidth 1MiB
 ask 0 '60.00 GB/s [58.80, 61.20] ok (write, 1 worker, 512 KiB in all)' write_bandwidth 512KiB --workers 1

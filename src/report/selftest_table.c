@@ -165,7 +165,17 @@ void cb__report_selftest(const cb__selftest *s, bool verbose, cb__buf *out)
     }
     if (cb__trials_contradict(s->trials, s->ntrials, why, sizeof why))
         cb__buf_printf(out, "%s: more than chance\n", why);
-    cb__buf_printf(out, "%s, %.0f s\n",
-                   cb__selftest_passed(s) ? "the judge works here" : "the judge does NOT work here",
-                   s->wall_s);
+    int unseeded = 0, faults = 0;
+    for (int i = 0; i < s->nfaults; i++) {
+        faults += s->faults[i].expected != NULL;
+        unseeded += s->faults[i].runs == 0;
+    }
+    cb__buf_printf(out, "%s",
+                   !s->complete             ? "not completed: nothing is said about the judge"
+                   : cb__selftest_passed(s) ? "the judge works here"
+                                            : "the judge does NOT work here");
+    if (s->complete && unseeded)
+        cb__buf_printf(out, ", as far as it was tried: %d of %d faults could not be seeded",
+                       unseeded, faults);
+    cb__buf_printf(out, "; %.0f s\n", s->wall_s);
 }
