@@ -64,6 +64,7 @@ static void fill_trials(size_t row)
 {
     memset(&selftest, 0, sizeof selftest);
     selftest.ntrials = 3;
+    selftest.complete = true;
     cb__trial *t = selftest.trials;
     t[0] = (cb__trial){.a = "alu_chain", .b = "alu_chain", .judged = true};
     t[1] = (cb__trial){
@@ -100,6 +101,10 @@ static void the_clock_counts_where_it_was_read(void **state)
     fill_trials(0);
     assert_true(cb__selftest_passed(&selftest));
     selftest.timer = true;
+    assert_false(cb__selftest_passed(&selftest));
+    selftest.clock_good = true;
+    assert_true(cb__selftest_passed(&selftest));
+    selftest.complete = false;
     assert_false(cb__selftest_passed(&selftest));
 }
 
