@@ -78,7 +78,8 @@ typedef struct cb__probe {
     int sweeps;  /* completed of all that was planned; the last one may be partly there */
     bool quick, complete;
     char dropped[200]; /* what the budget had no room for; "" nothing */
-    cb_error failure;  /* of the first worker that died, hung or launched what failed; the rest went on */
+    cb_error
+        failure; /* of the first worker that died, hung or launched what failed; the rest went on */
     /* found by judging */
     double clock_hz; /* of one core, beside its best reading of the first cache; 0: unknown */
     double port_bound_gb_per_s; /* load ports x width x that clock; 0: unknown */
