@@ -110,6 +110,11 @@ CHANGE(doubtful_behind, static const double doubtful_behind_by[] = {0.85, 0.8, 1
 /* The same, but every sweep sees it. */
 CHANGE(another_behind, static const double another_behind_by[] = {0.85, 0.8, 0.9};
        READS(p, SWEEPS_ONE, M(120), M(256), ALL, r->value *= another_behind_by[sweep]))
+/* The last size of a cache and the first behind it, each off in one sweep; or one of them. */
+CHANGE(crossing_ends, READS(p, SWEEPS_ONE, K(512), K(512), ALL, if (sweep == 1) r->value = 50);
+       READS(p, SWEEPS_ONE, K(700), K(730), ALL, if (sweep == 2) r->value = 100))
+CHANGE(crossing_once, READS(p, SWEEPS_ONE, K(512), K(512), ALL, if (sweep == 1) r->value = 50);
+       READS(p, SWEEPS_ONE, K(700), K(730), ALL, if (sweep == 1) r->value = 70))
 /* Whole sweeps differ by more than the caches do, but not memory from them. */
 CHANGE(restless, static const double restless_by[] = {1, 0.6, 1.4};
        READS(p, SWEEPS_ONE, 0, M(256), ALL, r->value *= restless_by[sweep]))
@@ -150,16 +155,26 @@ static void a_step_within_the_spread_is_no_knee(void **state)
     cb_model_free(m);
 }
 
-static void ends_that_overlap_are_unstable(void **state)
+static void knee_verdicts_are(probe *p, void (*change)(probe *), const cb_verdict wanted[3])
 {
     const cb__model_knee *knees[CB__SERIES_MAX];
-    cb_model *m = sweeps_judged(*state, restless);
+    cb_model *m = sweeps_judged(p, change);
     assert_int_equal(knees_of(m, 0, knees), 3);
-    assert_int_equal(knees[0]->verdict, CB_VERDICT_UNSTABLE);
-    assert_int_equal(knees[1]->verdict, CB_VERDICT_UNSTABLE);
-    assert_int_equal(knees[2]->verdict, CB_VERDICT_OK);
-    assert_true(knees[2]->last);
+    for (int k = 0; k < 3; k++) {
+        assert_int_equal(knees[k]->verdict, wanted[k]);
+        assert_int_equal(knees[k]->last, k == 2);
+    }
     cb_model_free(m);
+}
+
+static void ends_that_cross_are_unstable(void **state)
+{
+    knee_verdicts_are(*state, crossing_ends,
+                      (const cb_verdict[]){CB_VERDICT_OK, CB_VERDICT_UNSTABLE, CB_VERDICT_OK});
+    static void (*const others[])(probe *) = {crossing_once, restless};
+    for (int i = 0; i < 2; i++)
+        knee_verdicts_are(*state, others[i],
+                          (const cb_verdict[]){CB_VERDICT_OK, CB_VERDICT_OK, CB_VERDICT_OK});
 }
 
 CHANGE(huge_refused, GROUPS(p, ALL, if (!g->base_pages) g->pages[sweep].huge_bytes = 100 << 20);
@@ -355,7 +370,7 @@ int main(void)
         cmocka_unit_test(knees_end_the_levels),
         cmocka_unit_test(a_knee_is_no_better_than_its_points),
         cmocka_unit_test(a_step_within_the_spread_is_no_knee),
-        cmocka_unit_test(ends_that_overlap_are_unstable),
+        cmocka_unit_test(ends_that_cross_are_unstable),
         cmocka_unit_test(refused_huge_pages_are_not_claimed),
         cmocka_unit_test(scalars_have_verdicts),
         cmocka_unit_test(one_sweep_is_unknown),

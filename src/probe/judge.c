@@ -118,14 +118,28 @@ static cb__swept step_of(const cb__judging *j, int series, const curve *c, int k
     return cb__over_sweeps(times);
 }
 
+/* Whether two sweeps have the ends of the plateaus the wrong way round; one may have met a
+ * neighbour at either of them. Intervals that overlap are no reason by themselves: at the edges of
+ * steps of 10x they did, for one reading in twelve. */
+static bool ends_cross(const cb__probe_series *s, int before, int behind)
+{
+    int crossed = 0;
+    for (int sweep = 0; sweep < CB__SWEEPS; sweep++) {
+        const cb__reading *a = &s->readings[sweep][before], *b = &s->readings[sweep][behind];
+        if (cb__measured(a) && cb__measured(b))
+            crossed += s->kind == CB__BANDWIDTH ? a->value <= b->value : a->value >= b->value;
+    }
+    return crossed >= 2;
+}
+
 static cb_verdict step_verdict(const cb__judging *j, int series, const curve *c, int knee)
 {
     const cb__knee *k = &j->knees[series].knees[knee];
     int before = c->at[k->lo], behind = c->at[k->hi];
-    cb__interval a = j->values[series][before].over, b = j->values[series][behind].over;
     cb__swept step = step_of(j, series, c, knee);
     if (j->points[series][before] == CB_VERDICT_UNSTABLE &&
-        j->points[series][behind] == CB_VERDICT_UNSTABLE && a.lo <= b.hi && b.lo <= a.hi)
+        j->points[series][behind] == CB_VERDICT_UNSTABLE &&
+        ends_cross(&j->probe->series[series], before, behind))
         return CB_VERDICT_UNSTABLE;
     if (k->seen < 2 || step.n < 2 || step.over.lo < 1 + CB__KNEE_STEP / 2)
         return CB_VERDICT_UNKNOWN;
