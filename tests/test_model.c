@@ -54,6 +54,7 @@ static void awkward_model(cb_model *m)
                     .name = "caf\xC3\xA9 / \"7\"",
                     .seed = INT64_MAX,
                     .quick = true,
+                    .dropped = "1 thread: \"local\" (after 1 sweep)",
                     .threads = 65536,
                     .sweeps = 1,
                     .series = awkward_series,
@@ -77,6 +78,7 @@ static void awkward_figures_read_back_equal(void **state)
     assert_string_equal(back->identity, m.identity);
     assert_string_equal(back->name, m.name);
     assert_true(back->seed == m.seed && back->quick && !back->complete && back->threads == 65536);
+    assert_string_equal(back->dropped, m.dropped);
     assert_int_equal(back->nseries, 3);
     const cb__series *random = cb__model_series(back, CB__LATENCY, "random", 1);
     assert_int_equal(random->n, 3);
@@ -116,6 +118,7 @@ static const struct {
     {"\"seed\": 7", "\"seed\": 9223372036854775808", "model X", "too big"},
     {"\"quick\": false", "\"quick\": 0", "model X", "'quick' is neither true nor false"},
     {"\"complete\": true,", "", "model X", "'complete' is missing"},
+    {"\"complete\": true,", "\"complete\": true, \"dropped\": 7,", "model X", "'dropped'"},
     {"\"threads\": 2", "\"threads\": 0", "model X", "'threads' is 0, must be 1 to 65536"},
     {"\"sweeps\": 3", "\"sweeps\": 1e9", "model X", "'sweeps' is not an integer"},
     {"\"levels\": [", "\"levels\": {},\"old\": [", "model X", "'levels' is not an array"},
