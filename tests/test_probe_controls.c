@@ -354,7 +354,7 @@ static void details_name_the_worst(void **state)
         {clockless, "clock", "the clock of the cores is unknown"},
         {no_ports, "port bound", "the load ports of this processor are unknown"},
         {only_one, "drive", "there is one thread, so no other worker count"},
-        {only_one, "saturation", "1 worker reads 1.0"},
+        {only_one, "saturation", "1 worker reads 0.99"},
         {cached_throughout, "saturation", "no step to memory where 1 worker reads"},
         {no_llc, "saturation", "the size of the last-level caches is unknown"},
         {nothing_at_all, "saturation", "no sweep read the largest set"},

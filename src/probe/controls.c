@@ -144,11 +144,16 @@ static int widest_read(const cb__judging *j)
 }
 
 /* Value of the largest set over that of one at most a quarter as large, in each sweep. */
-static cb__swept two_octaves(const cb__probe_series *s)
+static cb__swept two_octaves(const cb__judging *j, const cb__probe_series *s)
 {
     int last = s->n - 1, before = last;
     while (before >= 0 && s->bytes[before] > s->bytes[last] / 4)
         before--;
+    /* Not what caches still help: a shared one is felt at twice its size. */
+    while (before >= 0 && before < last &&
+           cb__beyond_caches(&j->probe->device, (double)s->bytes[last]) &&
+           !cb__beyond_caches(&j->probe->device, (double)s->bytes[before]))
+        before++;
     double ratios[CB__SWEEPS];
     for (int sweep = 0; sweep < CB__SWEEPS; sweep++) {
         const cb__reading *r = s->readings[sweep];
@@ -222,8 +227,8 @@ static void saturation_beyond(cb__judging *j, int widest, cb__swept flat, int hi
                         times, hidden, cb__plural(hidden), cb__verb(hidden));
     else
         cb__control_add(j, "saturation", verdict, true, status,
-                        "%d worker%s read%s %.3f [%.3f, %.3f] times as fast as two octaves before, "
-                        "up to %.1fx the last-level caches%s",
+                        "%d worker%s read%s %.3f [%.3f, %.3f] times as fast as at 4x the "
+                        "last-level caches or two octaves before, up to %.1fx%s",
                         threads, cb__plural(threads), cb__verb(threads), flat.over.mid,
                         flat.over.lo, flat.over.hi, times, cb__doubt_text(a, flat.n));
 }
@@ -233,7 +238,7 @@ static void saturation(cb__judging *j)
     const cb__device_info *d = &j->probe->device;
     int widest = widest_read(j);
     const cb__probe_series *s = widest < 0 ? NULL : &j->probe->series[widest];
-    cb__swept flat = s && s->n ? two_octaves(s) : (cb__swept){.n = 0};
+    cb__swept flat = s && s->n ? two_octaves(j, s) : (cb__swept){.n = 0};
     const cb__model_ceiling *impossible = impossible_ceiling(j);
     int hidden = without_memory(j);
     const cb_verdict verdict = CB_VERDICT_LOWER_BOUND;
