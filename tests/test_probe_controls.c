@@ -375,7 +375,7 @@ static void details_name_the_worst(void **state)
         {edge, "drive", "1.30x for read/1 at 64 KiB"},
         {fewer_better, "drive", "x as fast with 1"},
         {one_worker, "drive", "2 workers read at most 1.02x what one reads: the second adds"},
-        {falling, "saturation", "2 workers read 0.7"},
+        {falling, "saturation", "2 workers read 0.697"},
         {sweeps_short_range, "saturation", "the largest set is 2.8x the last-level caches"},
         {above_memory, "saturation", "above the 18.0 GB/s of the memory"},
         {none, "port bound", "192.0 GB/s of its load ports at 3.00 GHz"},
