@@ -246,9 +246,8 @@ static void a_wrong_side_is_named_and_the_others_go_on(void **state)
         static cb__comparison c;
         bool first = i % 4 == 3;
         snprintf(variant, sizeof variant, "faults/%s", faults[i].fault);
-        /* Long enough for what is honest on a busy machine, short for what hangs. */
         asked a = {DEVICE, {"faults/clean", variant, "faults/clean"}, "96x512", CB__COLD, 1, NULL,
-                   5};
+                   1};
         if (first) {
             a.sides[0] = variant;
             a.sides[1] = "faults/clean";
@@ -258,16 +257,12 @@ static void a_wrong_side_is_named_and_the_others_go_on(void **state)
         if (bad->verdict != CB_VERDICT_WRONG || status_of(bad, faults[i].check) != CB__FAIL)
             fail_msg("%s: %s, and %s is %s", faults[i].fault, cb_verdict_name(bad->verdict),
                      faults[i].check, cb__check_status_name(status_of(bad, faults[i].check)));
-        /* What writes to every descriptor may have written into the ring that all sides share: then
-         * nobody's figures count. */
-        bool scribbles = strcmp(faults[i].fault, "garbage") == 0;
         for (int p = 0; p < c.npairs; p++) {
             bool with_it = c.pairs[p].a == !first || c.pairs[p].b == !first;
-            if (!scribbles || with_it)
-                decided(&c, p, with_it ? CB__INCOMPARABLE : CB__TIE);
+            decided(&c, p, with_it ? CB__INCOMPARABLE : CB__TIE);
         }
         for (int s = 0; s < c.nsides; s++)
-            if (s != !first && !scribbles)
+            if (s != !first)
                 assert_int_equal(c.sides[s].verdict, CB_VERDICT_OK);
         cb__arena_fini(&arena);
     }

@@ -279,7 +279,7 @@ cb_status cb__verify_ragged(cb__comparing *s, cb_error *err)
             running = false;
             cb_error_prefix(err, "shape %s", stage->shape);
             blame(s, stage, work.duel.narms, side, err);
-            status = CB_OK;
+            status = cb__stages_refill(s, 1, s->nstages - 1, err);
             i--; /* the others, on the same shape */
         }
     }
@@ -356,7 +356,7 @@ cb_status cb__compare_one_round(cb__comparing *s, uint64_t limit_ns, int blocks,
     cb_status status = ask_round(s, &work, round, patience_s, err);
     if (own(status)) {
         blame(s, &s->stages[0], round->arms, round->side, err);
-        return CB_OK;
+        return cb__stages_refill(s, 0, 0, err);
     }
     if (status != CB_OK)
         return status;

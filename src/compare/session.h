@@ -45,6 +45,8 @@ void cb__stages_close(cb__comparing *s);
 cb_status cb__stages_fill(cb__comparing *s, cb_error *err);
 /* One stage again, after a side has edited its operands. */
 cb_status cb__stage_refill(cb__comparing *s, cb__stage *stage, cb_error *err);
+/* The same of stages [first, last]: after a process that held their files has misbehaved. */
+cb_status cb__stages_refill(cb__comparing *s, int first, int last, cb_error *err);
 /* Digests the rings again: what the rounds have done to them is found. */
 void cb__stages_inputs(cb__comparing *s);
 int cb__ring_fd(const cb__comparing *s, const cb__stage *stage, int side);

@@ -328,6 +328,11 @@ cb_status cb__stages_fill(cb__comparing *s, cb_error *err)
     return fill_stages(s, 0, s->nstages - 1, err);
 }
 
+cb_status cb__stages_refill(cb__comparing *s, int first, int last, cb_error *err)
+{
+    return cb__sides_in(s) > 0 ? fill_stages(s, first, last, err) : CB_OK;
+}
+
 cb_status cb__stage_refill(cb__comparing *s, cb__stage *stage, cb_error *err)
 {
     int which = (int)(stage - s->stages);
