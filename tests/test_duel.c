@@ -10,13 +10,15 @@
 
 #include <cmocka.h>
 
-#include <dlfcn.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "host/clock.h"
 #include "host/pool.h"
 #include "measure/duel.h"
 #include "measure/fill.h"
@@ -29,30 +31,45 @@
 
 /* ---- the allocator ---- */
 
-static volatile int within; /* between the first mark of a block and its last slot */
-static volatile int allocations;
+static atomic_int within; /* between the first mark of a block and its last slot */
+static atomic_int allocations;
 
 #if !SANITIZED
+/* The system's allocator by its other names: looking them up would allocate. */
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *address, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
+void __libc_free(void *address);
+
 void *malloc(size_t size)
 {
-    static void *(*next)(size_t);
-    if (!next) {
-        void *symbol = dlsym(RTLD_NEXT, "malloc");
-        memcpy(&next, &symbol, sizeof next);
-    }
     allocations += within;
-    return next(size);
+    return __libc_malloc(size);
+}
+
+void *calloc(size_t n, size_t size)
+{
+    allocations += within;
+    return __libc_calloc(n, size);
+}
+
+void *realloc(void *address, size_t size)
+{
+    allocations += within;
+    return __libc_realloc(address, size);
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+    allocations += within;
+    return __libc_memalign(alignment, size);
 }
 
 void free(void *address)
 {
-    static void (*next)(void *);
-    if (!next) {
-        void *symbol = dlsym(RTLD_NEXT, "free");
-        memcpy(&next, &symbol, sizeof next);
-    }
     allocations += within;
-    next(address);
+    __libc_free(address);
 }
 #endif
 
@@ -62,6 +79,7 @@ enum { SENTRY_BEGIN = 0x5eed0, SENTRY_END = 0x5eed1, ARMS = 3, BLOCKS = 12 };
 
 static bool traced;
 static int slots_marked;
+static bool slot_begins;
 
 /* A system call that does not exist tells the tracer. */
 static void sentry(long which)
@@ -81,6 +99,7 @@ static void mark(cb__device *device, int arm, int place)
         sentry(SENTRY_END);
     }
     slots_marked += place >= 0;
+    slot_begins = place >= 0;
 }
 
 typedef struct fixture {
@@ -104,23 +123,29 @@ static void nothing(void *arg, double done)
     (void)arg, (void)done;
 }
 
-/* Allocates in every slot, or enters the kernel in it: seeded, to be found. */
-static int misbehaves;
+/* Seeded, to be found: every slot allocates, or enters the kernel, or keeps the other threads
+ * waiting for longer than they stay awake by themselves. */
+static enum { BEHAVES, ALLOCATES, ENTERS, DAWDLES } misbehaves;
+enum { DAWDLE_NS = 3000000 };
 static cb_status (*real_sync)(cb__device *device, cb_error *err);
 
 static cb_status misbehaving_sync(cb__device *device, cb_error *err)
 {
     static void *volatile kept; /* or the compiler leaves both out */
-    if (misbehaves == 1) {
+    if (misbehaves == ALLOCATES) {
         kept = malloc(100);
         free(kept);
     }
-    if (misbehaves == 2)
+    if (misbehaves == ENTERS)
         syscall(SYS_getppid);
+    uint64_t start = misbehaves == DAWDLES && slot_begins ? cb__clock_ns() : 0;
+    while (start && cb__clock_ns() - start < DAWDLE_NS) {
+    }
+    slot_begins = false;
     return real_sync(device, err);
 }
 
-static void setup(fixture *f, const char *variant, const char *shape, bool cold)
+static void setup(fixture *f, const char *variant, const char *shape, bool cold, int threads)
 {
     cb_error err = CB_ERROR_INIT;
     cb__device_info info;
@@ -134,7 +159,7 @@ static void setup(fixture *f, const char *variant, const char *shape, bool cold)
     f->ops.sync = misbehaving_sync;
     f->target.ops = &f->ops;
     assert_int_equal(cb__suite_open(NULL, 0, false, &f->suite, &err), CB_OK);
-    assert_int_equal(f->ops.open("", 1, CB__COMPACT, &f->target.device, &err), CB_OK);
+    assert_int_equal(f->ops.open("", threads, CB__COMPACT, &f->target.device, &err), CB_OK);
     f->ops.info(f->target.device, &info);
     info.llc_bytes = 1 << 20; /* a small ring is cold enough for this */
     for (int i = 0; i < ARMS; i++)
@@ -171,11 +196,38 @@ static void teardown(fixture *f)
 
 static fixture f;
 
-static int allocations_of(const char *variant, const char *shape, bool cold, cb__submit submit)
+static bool one_cpu(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) > 1)
+        return false;
+    print_message("    one CPU: no second thread\n");
+    return true;
+}
+
+typedef struct way {
+    const char *variant, *shape;
+    bool cold;
+    cb__submit submit;
+    int threads;
+} way;
+
+static const way ways[] = {
+    {"stream_read/portable", "24KiB", false, CB__BATCHED, 1},
+    {"stream_read/portable", "24KiB", false, CB__SOLO, 1},
+    {"stream_read/portable", "24KiB", true, CB__BATCHED, 1},
+    {"stream_read/portable", "24KiB", true, CB__SOLO, 1},
+    {"alu_chain/portable", NULL, false, CB__BATCHED, 1},
+    {"stream_read/portable", "24KiB", false, CB__BATCHED, 2},
+    {"stream_read/portable", "24KiB", true, CB__SOLO, 2},
+};
+enum { WAYS = sizeof ways / sizeof *ways };
+
+static int allocations_of(const way *how)
 {
     cb_error err = CB_ERROR_INIT;
-    setup(&f, variant, shape, cold);
-    f.request.submit = submit;
+    setup(&f, how->variant, how->shape, how->cold, how->threads);
+    f.request.submit = how->submit;
     allocations = slots_marked = 0;
     if (cb__duel_run(f.target, &f.request, &f.result, &err) != CB_OK)
         fail_msg("%s", err.message);
@@ -193,75 +245,92 @@ static void no_slot_allocates(void **state)
         print_message("    a sanitizer has the allocator\n");
         skip();
     }
-    for (int submit = 0; submit < 2; submit++) {
-        assert_int_equal(allocations_of("stream_read/portable", "24KiB", false, (cb__submit)submit),
-                         0);
-        assert_int_equal(allocations_of("stream_read/portable", "24KiB", true, (cb__submit)submit),
-                         0);
-        assert_int_equal(allocations_of("alu_chain/portable", NULL, false, (cb__submit)submit), 0);
-    }
-    misbehaves = 1;
-    assert_true(allocations_of("alu_chain/portable", NULL, false, CB__BATCHED) > 0);
-    misbehaves = 0;
+    for (int i = 0; i < WAYS; i++)
+        if (ways[i].threads == 1 || !one_cpu())
+            assert_int_equal(allocations_of(&ways[i]), 0);
+    misbehaves = ALLOCATES;
+    assert_true(allocations_of(&ways[0]) >= 2 * ARMS * (BLOCKS + 1));
+    misbehaves = BEHAVES;
 }
 
 /* ---- system calls ---- */
 
-static _Noreturn void traced_child(void)
+static _Noreturn void traced_child(const way *how, bool held)
 {
     cb_error err = CB_ERROR_INIT;
-    setup(&f, "stream_read/portable", "24KiB", false);
-    traced = true;
+    /* Before there are threads, so that they are traced too. */
     if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
         _exit(77);
     raise(SIGSTOP);
+    setup(&f, how->variant, how->shape, how->cold, how->threads);
+    f.request.submit = how->submit;
+    if (!held)
+        f.ops.hold = NULL;
+    traced = true;
     _exit(cb__duel_run(f.target, &f.request, &f.result, &err) == CB_OK ? 0 : 1);
 }
 
 typedef struct counts {
-    int blocks, calls;
-    int status;
+    int blocks, calls; /* calls: but for the clock and for giving up a CPU while waiting */
+    int yields, status;
+    bool inside;
 } counts;
 
-/* Counts the calls that the child makes between the sentries. */
+/* The clock is allowed what it needs: nothing, where the system has one outside the kernel. */
+static void count(counts *c, long call)
+{
+    bool begin = call == SENTRY_BEGIN, end = call == SENTRY_END;
+    c->blocks += begin;
+    c->yields += c->inside && call == SYS_sched_yield;
+    c->calls += c->inside && !begin && !end && call != SYS_sched_yield && call != SYS_clock_gettime;
+    c->inside = begin || (c->inside && !end);
+}
+
+/* Counts the calls that the child and its threads make between the sentries. */
 static counts trace(pid_t child)
 {
-    counts c = {0, 0, -1};
-    bool inside = false, entering = true;
+    enum { OPTIONS = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL };
+    counts c = {.status = -1};
     int status;
     for (;;) {
-        if (waitpid(child, &status, 0) < 0 || WIFSIGNALED(status))
+        pid_t who = waitpid(-1, &status, __WALL);
+        if (who < 0 || (who == child && WIFSIGNALED(status)))
             return c;
-        if (WIFEXITED(status)) {
+        if (who == child && WIFEXITED(status)) {
             c.status = WEXITSTATUS(status);
             return c;
         }
-        if (WSTOPSIG(status) == (SIGTRAP | 0x80)) {
-            struct __ptrace_syscall_info info;
-            if (entering &&
-                ptrace(PTRACE_GET_SYSCALL_INFO, child, (void *)sizeof info, &info) > 0) {
-                bool begin = info.entry.nr == SENTRY_BEGIN, end = info.entry.nr == SENTRY_END;
-                c.blocks += begin;
-                c.calls += inside && !begin && !end;
-                inside = begin || (inside && !end);
-            }
-            entering = !entering;
-        } else {
-            ptrace(PTRACE_SETOPTIONS, child, NULL, (void *)PTRACE_O_TRACESYSGOOD);
-        }
-        ptrace(PTRACE_SYSCALL, child, NULL, NULL);
+        if (!WIFSTOPPED(status))
+            continue;
+        int signal = WSTOPSIG(status);
+        struct __ptrace_syscall_info info;
+        if (signal == (SIGTRAP | 0x80) &&
+            ptrace(PTRACE_GET_SYSCALL_INFO, who, (void *)sizeof info, &info) > 0 &&
+            info.op == PTRACE_SYSCALL_INFO_ENTRY)
+            count(&c, (long)info.entry.nr);
+        if (signal == SIGSTOP)
+            ptrace(PTRACE_SETOPTIONS, who, NULL, (void *)OPTIONS);
+        /* What is not the tracer's doing is the child's to have. */
+        bool ours = signal == SIGSTOP || (signal & 0x7f) == SIGTRAP;
+        ptrace(PTRACE_SYSCALL, who, NULL, (void *)(intptr_t)(ours ? 0 : signal));
     }
 }
 
-static counts traced_run(int misbehaviour)
+static counts traced_run(const way *how, int misbehaviour, bool held)
 {
     misbehaves = misbehaviour;
     fflush(NULL);
     pid_t child = fork();
     if (child == 0)
-        traced_child();
+        traced_child(how, held);
     counts c = trace(child);
-    misbehaves = 0;
+    misbehaves = BEHAVES;
+    if (c.status == 77) {
+        print_message("    this process may not trace another\n");
+        skip();
+    }
+    assert_int_equal(c.status, 0);
+    assert_int_equal(c.blocks, BLOCKS + 1);
     return c;
 }
 
@@ -272,17 +341,30 @@ static void no_slot_enters_the_kernel(void **state)
         print_message("    a sanitizer makes calls of its own\n");
         skip();
     }
-    counts c = traced_run(0);
-    if (c.status == 77) {
-        print_message("    this process may not trace another\n");
+    for (int i = 0; i < WAYS; i++) {
+        if (ways[i].threads > 1 && one_cpu())
+            continue;
+        counts c = traced_run(&ways[i], BEHAVES, true);
+        assert_int_equal(c.calls, 0);
+        if (ways[i].threads == 1)
+            assert_int_equal(c.yields, 0);
+        else
+            print_message("    %d times gave up a CPU while waiting\n", c.yields);
+    }
+    assert_true(traced_run(&ways[0], ENTERS, true).calls >= ARMS * BLOCKS);
+}
+
+/* Threads that nothing keeps awake sleep in the kernel, and are woken by it. */
+static void threads_stay_awake_for_a_duel(void **state)
+{
+    (void)state;
+    if (SANITIZED || one_cpu()) {
+        print_message("    nothing to see here\n");
         skip();
     }
-    assert_int_equal(c.status, 0);
-    assert_int_equal(c.blocks, BLOCKS + 1);
-    assert_int_equal(c.calls, 0);
-    counts seeded = traced_run(2);
-    assert_int_equal(seeded.status, 0);
-    assert_true(seeded.calls >= ARMS * BLOCKS);
+    const way *two = &ways[WAYS - 1];
+    assert_int_equal(traced_run(two, DAWDLES, true).calls, 0);
+    assert_true(traced_run(two, DAWDLES, false).calls >= ARMS);
 }
 
 int main(void)
@@ -290,6 +372,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_slot_allocates),
         cmocka_unit_test(no_slot_enters_the_kernel),
+        cmocka_unit_test(threads_stay_awake_for_a_duel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
