@@ -3,7 +3,7 @@
  * A module is a shared object that exports one function, `cb_module_entry`, and needs nothing of
  * coldbench at link time. It returns kernels; each kernel is *defined* once (shape, parameters,
  * operands, bytes, flops, data, f64 reference with error bound) and has one or more CPU
- * implementations. examples/skeleton.c is an annotated one.
+ * implementations, and may have code for GPUs. examples/skeleton.c is an annotated one.
  *
  *     cc -O3 -shared -fPIC -I include -o mine.so mine.c      coldbench run --kernel ./mine.so mine
  * --shape 1000
@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-#define CB_KERNEL_ABI 1u /* changes whenever a struct or a signature below does */
+#define CB_KERNEL_ABI 2u /* changes whenever a struct or a signature below does */
 
 enum { CB_DIMS_MAX = 6, CB_PARAMS_MAX = 8, CB_TUNABLES_MAX = 8, CB_OPERANDS_MAX = 10 };
 
@@ -104,15 +104,40 @@ typedef struct cb_launch {
     void *team;
 } cb_launch;
 
-/* Processor features an implementation needs, as bits; coldbench checks them before offering it. */
+/* What an implementation needs of processor or device, as bits; checked before it is offered. */
 enum {
     CB_ISA_PORTABLE = 0,
-    CB_ISA_AVX2 = 1 << 0,       /* AVX2, FMA and F16C */
-    CB_ISA_AVX512 = 1 << 1,     /* AVX-512 F, BW, DQ, VL, and CB_ISA_AVX2 */
-    CB_ISA_AVX512_VNNI = 1 << 2 /* VNNI, and CB_ISA_AVX512 */
+    CB_ISA_AVX2 = 1 << 0,        /* AVX2, FMA and F16C */
+    CB_ISA_AVX512 = 1 << 1,      /* AVX-512 F, BW, DQ, VL, and CB_ISA_AVX2 */
+    CB_ISA_AVX512_VNNI = 1 << 2, /* VNNI, and CB_ISA_AVX512 */
+    CB_ISA_CUDA = 1 << 8         /* an NVIDIA GPU: `device` is set, and `run` is NULL */
 };
 
-/* Code for a kernel on the CPU. */
+/* How many threads run one launch. */
+typedef struct cb_geometry {
+    uint32_t grid[3], block[3]; /* all at least 1 */
+    uint32_t shared_bytes;      /* of dynamic shared memory a block */
+} cb_geometry;
+
+/* Code for a GPU, compiled when it is needed. `source` is one self-contained text (CUDA C for
+ * CB_ISA_CUDA, without a vendor's header) with the kernel
+ *
+ *     extern "C" __global__ void ENTRY(operand pointers..., long long numbers...)
+ *
+ * whose arguments are all operands in the order of the definition (NULL where bytes() is 0), then
+ * all dimensions, then those parameters that may be any integer of a range. The other parameters
+ * and all tunables are macros, CB_ and the name in capitals (of words: the index): another value
+ * is other code. */
+typedef struct cb_device_code {
+    const char *source;
+    const char *entry;
+    int least; /* compute capability that it needs, 75 for 7.5 */
+    /* processors: multiprocessors of the device. 0, or nonzero: this shape cannot be launched. */
+    int (*geometry)(const cb_problem *problem, const int64_t *tunables, int processors,
+                    cb_geometry *out);
+} cb_device_code;
+
+/* Code for a kernel, on the CPU or on a GPU. */
 typedef struct cb_impl {
     const char *name; /* "avx2" */
     const char *help;
@@ -133,6 +158,7 @@ typedef struct cb_impl {
     /* Does this worker's share of one launch. 0, or a code of the implementation's own: the launch
      * failed. */
     int (*run)(const cb_launch *launch);
+    const cb_device_code *device; /* NULL: code for the CPU */
 } cb_impl;
 
 /* The definition. */

@@ -1,9 +1,8 @@
-/* device.h: what a backend is: one table of functions, the same for cpu, fake, and the GPUs to
- * come.
+/* device.h: what a backend is: one table of functions, the same for cpu, fake and cuda.
  *
  * The timed path is launch, batch_run, sync, span, now. Nothing in it allocates or logs. Addresses
- * are the device's own; memory that lies in a memory file is mapped where the backend says
- * CB__DEVICE_MAPS_FILES and otherwise copied in by the caller. */
+ * are the device's own; a memory file is mapped where the backend says CB__DEVICE_MAPS_FILES, and
+ * else map() gives a copy of it. */
 #ifndef CB_DEVICE_DEVICE_H
 #define CB_DEVICE_DEVICE_H
 
@@ -14,12 +13,15 @@
 #include "coldbench/status.h"
 #include "host/memory.h"
 
-#define CB__BACKEND_VERSION 1u
+#define CB__BACKEND_VERSION 2u
 
 enum {
     CB__DEVICE_MAPS_FILES = 1 << 0, /* map() works: host memory is device memory */
     CB__DEVICE_VIRTUAL_CLOCK =
-        1 << 1 /* now() is scripted; budgets follow it, tests on it are exact */
+        1 << 1, /* now() is scripted; budgets follow it, tests on it are exact */
+    /* Launches are queued to a device with a clock of its own: submitting one costs microseconds
+     * that its span has not, and a process takes long to get hold of the device. */
+    CB__DEVICE_QUEUED = 1 << 2
 };
 
 typedef struct cb__device cb__device; /* a backend's own state */
@@ -45,15 +47,16 @@ typedef struct cb__device_info {
     char name[128];
     char identity[64];      /* what a model file is keyed by */
     char clock[32];         /* which clock spans are read from */
-    int threads;            /* in use */
+    int threads;            /* in use; of a GPU: its multiprocessors */
+    unsigned isa;           /* CB_ISA_* of code that runs here; 0: as this machine's processor */
     bool placements_differ; /* a few threads can lie close together or apart */
     cb__device_cache caches[CB__DEVICE_CACHES_MAX]; /* of data, by level */
     int ncaches;
     uint64_t beyond_bytes;   /* a set this large is in memory, as probed; 0: not known */
     uint64_t llc_bytes;      /* sum of the last-level caches that those threads reach; 0: unknown */
     uint64_t memory_bytes;   /* that can be taken now */
-    double peak_bytes_per_s; /* physical: load ports x width x clock (CPU), memory clock x bus
-                                (GPU); 0: unknown */
+    double peak_bytes_per_s; /* physical, of the first cache: load ports x width x clock; 0:
+                                unknown */
     double peak_bytes_per_cycle;  /* of one thread, where peak_bytes_per_s moves with the clock; 0:
                                      it does not */
     double peak_dram_bytes_per_s; /* physical ceiling of the memory behind the caches; 0: unknown */
@@ -61,13 +64,15 @@ typedef struct cb__device_info {
     bool has_counters;    /* bare metal with counters: clock and interference checks are required */
 } cb__device_info;
 
-/* Code with its problem and tunables: what a kernel's case is to a device. Borrowed throughout. */
+/* Code with its problem and tunables: what a kernel's case is to a device. Borrowed throughout but
+ * for what build() made of it. */
 typedef struct cb__code {
     const cb_kernel *kernel;
     const cb_impl *impl;
     cb_problem problem;
     const int64_t *tunables;
     cb_cost cost;
+    void *built; /* by build(); the device's own */
 } cb__code;
 
 /* One launch: code bound to addresses. */
@@ -117,6 +122,11 @@ typedef struct cb__backend {
     double (*batch_span_ns)(cb__device *device, const cb__batch *batch);
     void (*batch_free)(cb__device *device, cb__batch *batch);
 
+    /* Optional: makes code ready to be launched, every time an image of its own; unbuild() takes
+     * it away again, and takes code that was not built (default: nothing to make). CB_UNAVAILABLE:
+     * it cannot be compiled here. */
+    cb_status (*build)(cb__device *device, cb__code *code, cb_error *err);
+    void (*unbuild)(cb__device *device, cb__code *code);
     /* Optional: keep the device's threads awake while timing (default: nothing to keep). */
     void (*hold)(cb__device *device, bool awake);
     /* Optional: the pages that an allocation lies on (default: unknown). */

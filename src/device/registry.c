@@ -39,7 +39,8 @@ cb_status cb__backend_validate(const cb__backend *b, cb_error *err)
         {"batch_new", b->batch_new && b->batch_free},
         {"batch_run", b->batch_run},
         {"batch_span_ns", b->batch_span_ns},
-        {"map", !(b->capabilities & CB__DEVICE_MAPS_FILES) || (b->map && b->unmap)},
+        {"map", b->map && b->unmap},
+        {"unbuild", !b->build == !b->unbuild},
     };
     if (b->version != CB__BACKEND_VERSION)
         return cb_error_set(err, CB_INTERNAL, "backend %s has interface version %u, not %u",

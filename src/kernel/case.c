@@ -39,6 +39,8 @@ const char *cb__role_name(cb_role role)
 
 const char *cb__isa_name(unsigned isa)
 {
+    if (isa & CB_ISA_CUDA)
+        return "cuda";
     if (isa & CB_ISA_AVX512_VNNI)
         return "avx512+vnni";
     if (isa & CB_ISA_AVX512)
@@ -128,10 +130,15 @@ static void presets(const cb_choice *choices, int n, int64_t *values)
 
 /* ---- the implementation ---- */
 
+bool cb__impl_runs(const cb_impl *impl, unsigned isa)
+{
+    return (impl->isa & ~isa) == 0 && (impl->isa & CB_ISA_CUDA) == (isa & CB_ISA_CUDA);
+}
+
 static bool runs_here(const cb__case *c, const cb_impl *impl, unsigned isa)
 {
     cb_problem problem = cb__case_problem(c);
-    return (impl->isa & ~isa) == 0 && (!impl->covers || impl->covers(&problem));
+    return cb__impl_runs(impl, isa) && (!impl->covers || impl->covers(&problem));
 }
 
 static cb_status impl_choose(cb__case *c, const char *name, unsigned isa, cb_error *err)
@@ -143,7 +150,7 @@ static cb_status impl_choose(cb__case *c, const char *name, unsigned isa, cb_err
         valid[i] = impl->name;
         if (name ? strcmp(name, impl->name) != 0 : !runs_here(c, impl, isa))
             continue;
-        if (impl->isa & ~isa)
+        if (!cb__impl_runs(impl, isa))
             return cb_error_set(err, CB_UNAVAILABLE,
                                 "implementation '%s' of %s needs %s; this machine has %s", name,
                                 k->name, cb__isa_name(impl->isa), cb__isa_name(isa));

@@ -47,5 +47,7 @@ size_t cb__type_bytes(cb_type type);
 const char *cb__role_name(cb_role role);
 /* "avx2", "avx512+vnni", "portable" */
 const char *cb__isa_name(unsigned isa);
+/* Whether a device with these bits runs code of this implementation at all. */
+bool cb__impl_runs(const cb_impl *impl, unsigned isa);
 
 #endif

@@ -62,8 +62,17 @@ static cb_status choices_ok(const cb_choice *choices, int n, int max, const char
 
 static cb_status impl_ok(const cb_impl *impl, const char *origin, cb_error *err)
 {
-    if (!name_ok(impl->name) || !impl->run)
-        return bad(err, origin, "an implementation without a name or a run function");
+    const cb_device_code *device = impl->device;
+    if (!name_ok(impl->name) || !impl->run == !device)
+        return bad(err, origin,
+                   "an implementation needs a name, and either a run function or device code");
+    if (device && (!device->source || !device->entry || !device->geometry))
+        return cb_error_set(err, CB_USAGE,
+                            "module %s: device code of %s lacks source, entry or geometry", origin,
+                            impl->name);
+    if (!device != !(impl->isa & CB_ISA_CUDA))
+        return cb_error_set(err, CB_USAGE, "module %s: %s: CB_ISA_CUDA goes with device code",
+                            origin, impl->name);
     if (impl->packed_bytes && !impl->prepare)
         return bad(err, origin, "an implementation with packed_bytes and no prepare");
     return choices_ok(impl->tunables, impl->ntunables, CB_TUNABLES_MAX, origin, impl->name, err);

@@ -78,6 +78,7 @@ void cb__bench_side_fini(cb__bench *bench, cb__side *side)
         free(owned[arm]->batches);
         free(side->launches[arm]);
     }
+    cb__target_unbuild(bench->target, &side->code);
     memset(side, 0, sizeof *side);
 }
 
@@ -108,7 +109,9 @@ static cb_status kernel_side(cb__bench *bench, cb_error *err)
 {
     cb__side *side = &bench->kernel;
     side->code = cb__case_code(bench->c);
-    cb_status status = side_alloc(bench, side, err);
+    cb_status status = cb__target_build(bench->target, &side->code, err);
+    if (status == CB_OK)
+        status = side_alloc(bench, side, err);
     if (status != CB_OK)
         return status;
     for (int set = 0; set < bench->plan->sets; set++)
@@ -154,9 +157,12 @@ cb_status cb__bench_twin_side(cb__bench *bench, const char *variant, cb__side *s
         cb__case_parse(bench->request.suite, variant, shape, bench->request.isa, &side->c, err);
     if (status == CB_OK)
         status = side_alloc(bench, side, err);
+    if (status == CB_OK) {
+        side->code = cb__case_code(&side->c);
+        status = cb__target_build(bench->target, &side->code, err);
+    }
     if (status != CB_OK)
         return status;
-    side->code = cb__case_code(&side->c);
     for (int i = 0; i < plan->sets; i++)
         cb__bench_twin_bind(bench, &side->code, bench->ring + (uint64_t)i * plan->set_bytes,
                             bench->twin_dst + (uint64_t)i * plan->twin_bytes,

@@ -146,6 +146,8 @@ static cb_status open_side(cb__duel *duel, int arm, cb_error *err)
     cb_status status = map_ring(duel, a, side, err);
     if (status == CB_OK)
         status = make_tables(side, a->c, err);
+    if (status == CB_OK)
+        status = cb__target_build(duel->target, &side->tables->code, err);
     if (status != CB_OK)
         return status;
     for (int i = 0; i < side->n; i++) {
@@ -185,6 +187,8 @@ static void duel_close(cb__duel *duel)
             ops->batch_free(device, side->batches[b]);
         if (side->first)
             ops->batch_free(device, side->first);
+        if (side->tables)
+            cb__target_unbuild(duel->target, &side->tables->code);
         free(side->batches);
         free(side->tables);
     }
@@ -276,11 +280,26 @@ uint64_t cb__duel_exchange_bytes(const cb__plan *plan, int narms)
     return (uint64_t)cb__duel_entries(plan, narms) * plan->slot_bytes;
 }
 
+static cb_status verify_own(cb__duel *duel, int arm, int phase, cb_error *err)
+{
+    const cb__duel_own *own = duel->request->arms[arm].own;
+    cb__duel_alive(duel);
+    cb__duel_mark(duel, arm, -1);
+    own->before(own->arg, phase);
+    cb_status status = launch_first(duel, arm, err);
+    if (status == CB_OK)
+        status = own->after(own->arg, phase, &duel->out->arms[arm].digests[phase], err);
+    cb__duel_mark(duel, -1, -1);
+    return status;
+}
+
 /* One launch of every verified slot, over poison, through the path that is timed. */
 static cb_status verify_phase(cb__duel *duel, int arm, int phase, cb_error *err)
 {
     cb__duelist_result *r = &duel->out->arms[arm];
     cb_status status = CB_OK;
+    if (duel->request->arms[arm].own)
+        return verify_own(duel, arm, phase, err);
     cb__duel_alive(duel);
     for (int i = 0; i < duel->verified && status == CB_OK; i++)
         status = cb__duel_poison(duel, arm, i, phase, err);
@@ -333,12 +352,13 @@ cb_status cb__duel_run(cb__target target, const cb__duel_request *request, cb__d
     cb__duel *duel = calloc(1, sizeof *duel);
     if (!duel)
         return no_memory(err);
-    *duel = (cb__duel){.target = target,
-                       .request = request,
-                       .plan = request->arms[0].plan,
-                       .out = out,
-                       .verified = cb__plan_verified(request->arms[0].plan),
-                       .failed = -1};
+    *duel =
+        (cb__duel){.target = target,
+                   .request = request,
+                   .plan = request->arms[0].plan,
+                   .out = out,
+                   .verified = request->arms[0].own ? 1 : cb__plan_verified(request->arms[0].plan),
+                   .failed = -1};
     out->floor_ns = (double)NAN;
     cb_status status = duel_open(duel, err);
     uint64_t start = target.ops->now_ns(target.device);

@@ -105,7 +105,7 @@ void cb__agenda_variants(const cb__probe_request *request, const char *kernel, i
     const cb_kernel *k = cb__suite_find(request->suite, kernel, NULL);
     for (int portable = 0; k && portable < 2 && job->nvariants == 0; portable++)
         for (int i = 0; i < k->nimpls; i++)
-            if (!(k->impls[i].isa & ~request->isa) &&
+            if (cb__impl_runs(&k->impls[i], request->isa) &&
                 (k->impls[i].isa == CB_ISA_PORTABLE) == portable)
                 implementation(kernel, &k->impls[i], nontemporal, job);
 }

@@ -21,7 +21,7 @@ int cb__twin_candidates(const cb__suite *suite, const char *kernel, unsigned isa
     int n = 0, impls = 0;
     for (int i = 0; k && i < k->nimpls && impls < 2; i++) {
         const cb_impl *impl = &k->impls[i];
-        if (impl->isa & ~isa)
+        if (!cb__impl_runs(impl, isa))
             continue;
         impls++;
         n = add(texts, n, kernel, impl, "");

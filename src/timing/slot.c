@@ -74,3 +74,14 @@ cb_status cb__slot_run(cb__target target, const cb__arm *arm, cb__slot_shape sha
     *host_ns = middle(host, shape.readings);
     return CB_OK;
 }
+
+cb_status cb__target_build(cb__target target, cb__code *code, cb_error *err)
+{
+    return target.ops->build ? target.ops->build(target.device, code, err) : CB_OK;
+}
+
+void cb__target_unbuild(cb__target target, cb__code *code)
+{
+    if (target.ops->unbuild)
+        target.ops->unbuild(target.device, code);
+}

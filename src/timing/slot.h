@@ -45,4 +45,8 @@ cb_status cb__slot_run(cb__target target, const cb__arm *arm, cb__slot_shape sha
 
 const char *cb__submit_name(cb__submit submit);
 
+/* The backend's hooks of these names, where it has them. */
+cb_status cb__target_build(cb__target target, cb__code *code, cb_error *err);
+void cb__target_unbuild(cb__target target, cb__code *code);
+
 #endif

@@ -148,6 +148,7 @@ void cb__describe_answer_write(const cb__device_info *info, cb__buf *line)
     put_text(&w, "identity", info->identity);
     put_text(&w, "clock", info->clock);
     put_int(&w, "threads", info->threads);
+    put_int(&w, "isa", info->isa);
     put_int(&w, "llc_bytes", (int64_t)info->llc_bytes);
     put_int(&w, "memory_bytes", (int64_t)info->memory_bytes);
     put_real(&w, "peak_bytes_per_s", info->peak_bytes_per_s);
@@ -175,6 +176,7 @@ cb_status cb__describe_answer_read(const cb__json *json, cb__device_info *info, 
     text(json, "identity", info->identity, sizeof info->identity, &own);
     text(json, "clock", info->clock, sizeof info->clock, &own);
     info->threads = (int)integer(json, "threads", 1, 65536, &own);
+    info->isa = (unsigned)integer(json, "isa", 0, INT32_MAX, &own);
     info->llc_bytes = (uint64_t)integer(json, "llc_bytes", 0, BYTES_MAX, &own);
     info->memory_bytes = (uint64_t)integer(json, "memory_bytes", 0, INT64_MAX, &own);
     info->peak_bytes_per_s = fmax(real(json, "peak_bytes_per_s", &own), 0);

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "coldbench/worker.h"
 #include "host/clock.h"
 #include "host/environment.h"
 #include "host/topology.h"
@@ -22,7 +21,8 @@ typedef struct serving {
     const cb__work *work;
     cb__arena arena;
     cb__suite suite;
-    cb__arms arms; /* of a comparison */
+    cb__arms arms;            /* of a comparison */
+    cb__functions *functions; /* of this program, where they are what it compares */
     unsigned isa;
     cb__target target;
     cb__device_info info;
@@ -106,8 +106,8 @@ static cb_status open_device(serving *s, cb_error *err)
 static cb_status find_isa(serving *s, cb_error *err)
 {
     static cb__topology topology;
-    s->isa = s->work->known.isa;
-    if (is_known(s->work))
+    s->isa = is_known(s->work) ? s->work->known.isa : s->info.isa;
+    if (is_known(s->work) || s->isa)
         return CB_OK;
     cb_status status = cb__topology_read("", &topology, err);
     s->isa = topology.isa;
@@ -125,6 +125,8 @@ static cb_status open_suite(serving *s, cb_error *err)
 
 static cb_status open_arms(serving *s, cb_error *err)
 {
+    if (s->functions)
+        return cb__functions_arms(s->work, s->functions, &s->arms, err);
     cb_status status = find_isa(s, err);
     if (status == CB_OK)
         status = cb__arms_open(s->work, s->isa, &s->arms, err);
@@ -455,11 +457,12 @@ static const struct {
                   {"round", do_round},       {"digest", do_digest}, {"sweep", do_sweep},
                   {"duel", do_duel}};
 
-static cb_status serve(int out, const char *text, size_t size, cb__buf *line, cb_error *err)
+static cb_status serve(int out, cb__functions *functions, const char *text, size_t size,
+                       cb__buf *line, cb_error *err)
 {
     cb__json *json = NULL;
     cb__work work;
-    serving s = {.out = out, .work = &work, .arena = CB__ARENA_INIT};
+    serving s = {.out = out, .work = &work, .arena = CB__ARENA_INIT, .functions = functions};
     cb_status status = cb__json_parse(text, size, "request", &json, err);
     if (status == CB_OK)
         status = cb__work_read(json, &s.arena, &work, err);
@@ -481,7 +484,7 @@ static cb_status serve(int out, const char *text, size_t size, cb__buf *line, cb
     return status;
 }
 
-int cb__worker_serve(FILE *in, int out)
+int cb__worker_serve(FILE *in, int out, cb__functions *functions)
 {
     char *text = NULL;
     size_t capacity = 0;
@@ -489,7 +492,7 @@ int cb__worker_serve(FILE *in, int out)
     while ((size = getline(&text, &capacity, in)) > 0) {
         cb__buf line = CB__BUF_INIT;
         cb_error err = CB_ERROR_INIT;
-        cb_status status = serve(out, text, (size_t)size, &line, &err);
+        cb_status status = serve(out, functions, text, (size_t)size, &line, &err);
         if (status == CB_OK && line.failed)
             status = cb_error_set(&err, CB_NO_MEMORY, "worker: no memory for its answer");
         if (status == CB_OK)
@@ -500,17 +503,4 @@ int cb__worker_serve(FILE *in, int out)
     }
     free(text);
     return 0;
-}
-
-int cb_worker_entry(int argc, char **argv)
-{
-    if (argc != 2 || strcmp(argv[1], CB__WORKER_FLAG) != 0)
-        return -1;
-    /* What a kernel prints must not land between the lines of the protocol. */
-    int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-    if (out < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
-        return 3;
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGINT, SIG_IGN);
-    return cb__worker_serve(stdin, out);
 }

@@ -383,6 +383,7 @@ static void cpu_info(cb__device *device, cb__device_info *out)
 {
     const cb__topology *t = &device->topology;
     *out = (cb__device_info){.threads = device->threads,
+                             .isa = t->isa,
                              .placements_differ = placements_differ(t),
                              .memory_bytes = cb__memory_available("")};
     reachable_caches(device, out);
