@@ -75,5 +75,6 @@ void cb__file_source_id(const void *file, size_t size, char *text, size_t text_s
 {
     size_t n = 0;
     const unsigned char *id = find(file, size, "coldbench", SOURCE_NOTE, &n);
-    snprintf(text, text_size, "%.*s", id ? (int)n : 0, id ? (const char *)id : "");
+    int length = !id ? 0 : n < text_size ? (int)n : (int)text_size; /* what is longer is cut */
+    snprintf(text, text_size, "%.*s", length, id ? (const char *)id : "");
 }
