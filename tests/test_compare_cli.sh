@@ -109,6 +109,18 @@ expect 0 -- faults/clean faults/clean --kernel "$faults" --kernel "$seeded/seede
 cp "$faults" "$scratch/mine.so"
 expect 2 "rename it" -- faults/clean faults/clean --kernel "$faults" --kernel "$scratch/mine.so" --shape 96x512 $fake
 
+# ---- first slots that are slow or fast: printed as such, and no difference ----
+for place in 0.05 0 -0.05; do
+    expect 0 -- $a $a $warm --device "fake:llc=256KiB,noise=0.001,batched_ns=1,place=$place" -v --json "$scratch/record"
+    said ": tie  1.000"
+    awk -v planted="$place" 'function near(x, y) { return x - y < 0.003 && y - x < 0.003 }
+        /position effect [+-][0-9.]+ %/ { told = 1; if (!near($3 / 100, planted)) exit 1 } END { if (!told) exit 1 }' \
+        "$scratch/out" || fault "place=$place: not printed as the position effect"
+    awk -v planted="$place" 'function near(x, y) { return x - y < 0.003 && y - x < 0.003 }
+        /"position_effect":/ { kept = 1; if (!near($2 + 0, log(1 + planted))) exit 1 } END { if (!kept) exit 1 }' \
+        "$scratch/record" || fault "place=$place: not the record's position_effect"
+done
+
 # ---- outputs ----
 expect 0 -- $a $b $warm -q
 [ ! -s "$scratch/out" ] && [ ! -s "$scratch/err" ] || fault "-q is not quiet"

@@ -180,7 +180,8 @@ static void a_slow_first_slot_is_told_and_moves_nothing(void **state)
     }
 }
 
-/* Once by chance a round, or B itself in a fifth of the rounds of all comparisons. */
+/* Of whichever copy the round hits: no alarm. Of B alone, which then is slower in a fifth of its
+ * processes: next to none. */
 static void a_process_offset_raises_no_alarm(void **state)
 {
     (void)state;
@@ -192,7 +193,7 @@ static void a_process_offset_raises_no_alarm(void **state)
         assert_int_equal(t.of[CB__SLOWER] + t.of[CB__FASTER], 0);
     }
     int alarms = 0;
-    for (uint64_t run = 0; run < RUNS / 2; run++) {
+    for (uint64_t run = 0; run < RUNS; run++) {
         cb__rank_rule rule;
         cb__rank_rule_init(&rule, CB__THREE_COPIES, alpha, 1);
         cb__decision decision = CB__ANOTHER_ROUND;
@@ -209,8 +210,8 @@ static void a_process_offset_raises_no_alarm(void **state)
         }
         alarms += decision == CB__SLOWER || decision == CB__FASTER;
     }
-    print_message("B 5 %% off in a fifth of its rounds: %d alarms of %d\n", alarms, RUNS / 2);
-    assert_true(alarms <= 1);
+    print_message("B 5 %% off in a fifth of its rounds: %d alarms of %d\n", alarms, RUNS);
+    assert_true(alarms <= 3);
 }
 
 static void effects_are_found(void **state)
