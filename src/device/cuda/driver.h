@@ -1,0 +1,184 @@
+/* driver.h: NVIDIA's driver, libcuda.so.1, opened at run time.
+ *
+ * One table of the functions used, with prototypes and constants of our own: nothing here needs
+ * CUDA's headers, and tests/test_cuda_abi.c holds them against the real ones where those are
+ * installed. Members have the function's plain name; the symbol looked up is the one that cuda.h
+ * maps that name to.
+ *
+ *     status = CB__CUDA_TRY(cuda, err, cuMemAlloc, &address, bytes);
+ */
+#ifndef CB_DEVICE_CUDA_DRIVER_H
+#define CB_DEVICE_CUDA_DRIVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/dl.h"
+#include "coldbench/status.h"
+
+/* A result, an enum of the driver's and a device are an int each. */
+typedef int cb__cu_result, cb__cu_device, cb__cu_attribute, cb__cu_limit, cb__cu_func_attribute,
+    cb__cu_jit_option, cb__cu_capture_mode;
+typedef unsigned long long cb__cu_address; /* in device memory */
+typedef struct cb__cu_context_st *cb__cu_context;
+typedef struct cb__cu_module_st *cb__cu_module;
+typedef struct cb__cu_function_st *cb__cu_function;
+typedef struct cb__cu_stream_st *cb__cu_stream;
+typedef struct cb__cu_event_st *cb__cu_event;
+typedef struct cb__cu_graph_st *cb__cu_graph;
+typedef struct cb__cu_graph_exec_st *cb__cu_graph_exec;
+typedef struct cb__cu_graph_node_st *cb__cu_graph_node;
+typedef struct cb__cu_uuid {
+    char bytes[16];
+} cb__cu_uuid;
+typedef struct cb__cu_update_info {
+    int result; /* 0: the graph was updated */
+    cb__cu_graph_node error_node, error_from_node;
+} cb__cu_update_info;
+
+enum {
+    CB__CU_CTX_SCHED_SPIN = 1,      /* cuDevicePrimaryCtxSetFlags */
+    CB__CU_STREAM_NON_BLOCKING = 1, /* cuStreamCreate: apart from the default stream */
+    CB__CU_EVENT_DEFAULT = 0,       /* cuEventCreate: one that keeps time */
+    CB__CU_EVENT_DISABLE_TIMING = 2,
+    CB__CU_CAPTURE_THREAD_LOCAL = 1,     /* cuStreamBeginCapture */
+    CB__CU_LIMIT_PERSISTING_L2_BYTES = 6 /* cuCtxGetLimit */
+};
+
+/* What cuDeviceGetAttribute tells. */
+enum {
+    CB__CU_MAX_THREADS_PER_BLOCK = 1,
+    CB__CU_WARP_SIZE = 10,
+    CB__CU_CLOCK_KHZ = 13,
+    CB__CU_PROCESSORS = 16, /* multiprocessors */
+    CB__CU_KERNEL_TIMEOUT = 17,
+    CB__CU_COMPUTE_MODE = 20,
+    CB__CU_ECC = 32,
+    CB__CU_MEMORY_CLOCK_KHZ = 36,
+    CB__CU_MEMORY_BUS_BITS = 37,
+    CB__CU_L2_BYTES = 38,
+    CB__CU_MAX_THREADS_PER_PROCESSOR = 39,
+    CB__CU_CAPABILITY_MAJOR = 75,
+    CB__CU_CAPABILITY_MINOR = 76,
+    CB__CU_SHARED_BYTES_PER_PROCESSOR = 81,
+    CB__CU_MAX_SHARED_BYTES_PER_BLOCK = 97, /* what a function may be allowed to take */
+    CB__CU_MAX_PERSISTING_L2_BYTES = 108
+};
+
+/* What cuFuncGetAttribute tells; the last can be set. */
+enum {
+    CB__CU_FUNC_MAX_THREADS_PER_BLOCK = 0,
+    CB__CU_FUNC_SHARED_BYTES = 1,
+    CB__CU_FUNC_LOCAL_BYTES = 3,
+    CB__CU_FUNC_REGISTERS = 4,
+    CB__CU_FUNC_MAX_DYNAMIC_SHARED_BYTES = 8
+};
+
+/* X(need, name, symbol, (parameters)); need 0: NULL where the driver is too old for it. */
+#define CB__CUDA_TABLE(X)                                                                          \
+    X(1, cuInit, cuInit, (unsigned flags))                                                         \
+    X(1, cuDriverGetVersion, cuDriverGetVersion, (int *version))                                   \
+    X(1, cuGetErrorName, cuGetErrorName, (cb__cu_result result, const char **name))                \
+    X(1, cuGetErrorString, cuGetErrorString, (cb__cu_result result, const char **words))           \
+    X(1, cuDeviceGetCount, cuDeviceGetCount, (int *count))                                         \
+    X(1, cuDeviceGet, cuDeviceGet, (cb__cu_device * device, int ordinal))                          \
+    X(1, cuDeviceGetName, cuDeviceGetName, (char *name, int size, cb__cu_device device))           \
+    X(1, cuDeviceGetUuid, cuDeviceGetUuid_v2, (cb__cu_uuid * uuid, cb__cu_device device))          \
+    X(1, cuDeviceGetPCIBusId, cuDeviceGetPCIBusId, (char *id, int size, cb__cu_device device))     \
+    X(1, cuDeviceGetAttribute, cuDeviceGetAttribute,                                               \
+      (int *value, cb__cu_attribute attribute, cb__cu_device device))                              \
+    X(1, cuDeviceTotalMem, cuDeviceTotalMem_v2, (size_t * bytes, cb__cu_device device))            \
+    X(1, cuDevicePrimaryCtxSetFlags, cuDevicePrimaryCtxSetFlags_v2,                                \
+      (cb__cu_device device, unsigned flags))                                                      \
+    X(1, cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain,                                       \
+      (cb__cu_context * context, cb__cu_device device))                                            \
+    X(1, cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, (cb__cu_device device))          \
+    X(1, cuCtxSetCurrent, cuCtxSetCurrent, (cb__cu_context context))                               \
+    X(1, cuCtxGetLimit, cuCtxGetLimit, (size_t * value, cb__cu_limit limit))                       \
+    X(1, cuCtxSetLimit, cuCtxSetLimit, (cb__cu_limit limit, size_t value))                         \
+    X(1, cuMemGetInfo, cuMemGetInfo_v2, (size_t * free_bytes, size_t * total_bytes))               \
+    X(1, cuMemAlloc, cuMemAlloc_v2, (cb__cu_address * address, size_t bytes))                      \
+    X(1, cuMemFree, cuMemFree_v2, (cb__cu_address address))                                        \
+    X(1, cuMemAllocHost, cuMemAllocHost_v2, (void **address, size_t bytes))                        \
+    X(1, cuMemFreeHost, cuMemFreeHost, (void *address))                                            \
+    X(1, cuMemcpyHtoD, cuMemcpyHtoD_v2, (cb__cu_address to, const void *from, size_t bytes))       \
+    X(1, cuMemcpyDtoH, cuMemcpyDtoH_v2, (void *to, cb__cu_address from, size_t bytes))             \
+    X(1, cuMemcpyDtoD, cuMemcpyDtoD_v2, (cb__cu_address to, cb__cu_address from, size_t bytes))    \
+    X(1, cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2,                                                  \
+      (cb__cu_address to, const void *from, size_t bytes, cb__cu_stream stream))                   \
+    X(1, cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2,                                                  \
+      (void *to, cb__cu_address from, size_t bytes, cb__cu_stream stream))                         \
+    X(1, cuMemsetD8, cuMemsetD8_v2, (cb__cu_address to, unsigned char value, size_t bytes))        \
+    X(1, cuMemsetD8Async, cuMemsetD8Async,                                                         \
+      (cb__cu_address to, unsigned char value, size_t bytes, cb__cu_stream stream))                \
+    X(1, cuModuleLoadDataEx, cuModuleLoadDataEx,                                                   \
+      (cb__cu_module * module, const void *image, unsigned count, cb__cu_jit_option *options,      \
+       void **values))                                                                             \
+    X(1, cuModuleUnload, cuModuleUnload, (cb__cu_module module))                                   \
+    X(1, cuModuleGetFunction, cuModuleGetFunction,                                                 \
+      (cb__cu_function * function, cb__cu_module module, const char *name))                        \
+    X(1, cuModuleGetGlobal, cuModuleGetGlobal_v2,                                                  \
+      (cb__cu_address * address, size_t * bytes, cb__cu_module module, const char *name))          \
+    X(1, cuFuncGetAttribute, cuFuncGetAttribute,                                                   \
+      (int *value, cb__cu_func_attribute attribute, cb__cu_function function))                     \
+    X(1, cuFuncSetAttribute, cuFuncSetAttribute,                                                   \
+      (cb__cu_function function, cb__cu_func_attribute attribute, int value))                      \
+    X(1, cuOccupancyMaxActiveBlocksPerMultiprocessor, cuOccupancyMaxActiveBlocksPerMultiprocessor, \
+      (int *blocks, cb__cu_function function, int threads, size_t shared_bytes))                   \
+    X(1, cuLaunchKernel, cuLaunchKernel,                                                           \
+      (cb__cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,                \
+       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,                \
+       cb__cu_stream stream, void **arguments, void **extra))                                      \
+    X(1, cuStreamCreate, cuStreamCreate, (cb__cu_stream * stream, unsigned flags))                 \
+    X(1, cuStreamDestroy, cuStreamDestroy_v2, (cb__cu_stream stream))                              \
+    X(1, cuStreamSynchronize, cuStreamSynchronize, (cb__cu_stream stream))                         \
+    X(1, cuStreamQuery, cuStreamQuery, (cb__cu_stream stream))                                     \
+    X(1, cuStreamWaitEvent, cuStreamWaitEvent,                                                     \
+      (cb__cu_stream stream, cb__cu_event event, unsigned flags))                                  \
+    X(1, cuStreamBeginCapture, cuStreamBeginCapture_v2,                                            \
+      (cb__cu_stream stream, cb__cu_capture_mode mode))                                            \
+    X(1, cuStreamEndCapture, cuStreamEndCapture, (cb__cu_stream stream, cb__cu_graph * graph))     \
+    X(1, cuEventCreate, cuEventCreate, (cb__cu_event * event, unsigned flags))                     \
+    X(1, cuEventDestroy, cuEventDestroy_v2, (cb__cu_event event))                                  \
+    X(1, cuEventRecord, cuEventRecord, (cb__cu_event event, cb__cu_stream stream))                 \
+    X(1, cuEventSynchronize, cuEventSynchronize, (cb__cu_event event))                             \
+    X(1, cuEventElapsedTime, cuEventElapsedTime,                                                   \
+      (float *milliseconds, cb__cu_event from, cb__cu_event to))                                   \
+    X(1, cuGraphInstantiate, cuGraphInstantiateWithFlags,                                          \
+      (cb__cu_graph_exec * exec, cb__cu_graph graph, unsigned long long flags))                    \
+    X(0, cuGraphExecUpdate, cuGraphExecUpdate_v2,                                                  \
+      (cb__cu_graph_exec exec, cb__cu_graph graph, cb__cu_update_info * info))                     \
+    X(1, cuGraphUpload, cuGraphUpload, (cb__cu_graph_exec exec, cb__cu_stream stream))             \
+    X(1, cuGraphLaunch, cuGraphLaunch, (cb__cu_graph_exec exec, cb__cu_stream stream))             \
+    X(1, cuGraphExecDestroy, cuGraphExecDestroy, (cb__cu_graph_exec exec))                         \
+    X(1, cuGraphDestroy, cuGraphDestroy, (cb__cu_graph graph))
+
+typedef struct cb__cuda {
+    int version; /* of CUDA, that the driver serves: 13000 for 13.0 */
+#define CB__CUDA_MEMBER(need, name, symbol, parameters) cb__cu_result(*name) parameters;
+    CB__CUDA_TABLE(CB__CUDA_MEMBER)
+#undef CB__CUDA_MEMBER
+} cb__cuda;
+
+/* Opens the driver, looks up the table, and calls cuInit. CB_UNAVAILABLE in one line: what was
+ * looked for, and the loader's or the driver's words. The driver stays in the process: it has
+ * threads of its own, which must not lose their code. */
+cb_status cb__cuda_load(cb__cuda *cuda, cb_error *err);
+/* The same from a library of another name. */
+cb_status cb__cuda_load_from(const char *library, cb__cuda *cuda, cb_error *err);
+
+/* CB_OK for CUDA_SUCCESS; else a status and "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY: out of memory".
+ * CB_NO_MEMORY: no memory. CB_WRONG: a kernel failed (an illegal address or instruction, a launch
+ * that failed or took too long). CB_UNAVAILABLE: no such device, a driver that is too old or not
+ * ready, or code that it cannot load. CB_INTERNAL: anything else. */
+cb_status cb__cuda_check(const cb__cuda *cuda, cb__cu_result result, const char *call,
+                         cb_error *err);
+#define CB__CUDA_TRY(cuda, err, call, ...)                                                         \
+    cb__cuda_check(cuda, (cuda)->call(__VA_ARGS__), #call, err)
+
+/* Loads a cubin, or PTX (with its terminating NUL), into the current context. An error has the
+ * words of the driver's own compiler. `name` appears in messages. */
+cb_status cb__cuda_module_load(const cb__cuda *cuda, const char *name, const void *image,
+                               cb__cu_module *out, cb_error *err);
+
+#endif
