@@ -123,6 +123,33 @@ gate 4 "not comparable gated" "their operands differ" -- --base "$base" --head "
 gate 4 "undecided" "not settled after 40 rounds: a larger --budget may tell" -- \
     --base "$base" --head "$modules/gated_rebuilt.so" $quick --margin 0.001%
 
+# ---- Ctrl-C: what was measured is written, and marked ----
+many=""
+for rows in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do many="$many --shape $((rows * 256))"; done
+: >"$scratch/err"
+# shellcheck disable=SC2086 # words
+"$program" gate --base "$base" --head "$modules/gated_rebuilt.so" $many $device --margin 0.001% \
+    --json "$scratch/g.json" --csv "$scratch/g.csv" --markdown "$scratch/g.md" >"$scratch/out" 2>"$scratch/err" &
+child=$!
+tries=0
+until grep -q ': round' "$scratch/err" || [ $tries -ge 300 ]; do
+    sleep 0.1
+    tries=$((tries + 1))
+done
+kill -INT $child
+wait $child
+got=$?
+[ "$got" = 130 ] || fault "interrupted: status $got, not 130"
+holds "$scratch/err" "coldbench: interrupted"
+grep -q '^  "complete": false' "$scratch/g.json" || fault "the record of an interrupted gate says that it is complete"
+grep -q '"theta_ab": ' "$scratch/g.json" || fault "the record of an interrupted gate has no round"
+for table in "$scratch/out" "$scratch/g.md"; do
+    holds "$table" "; incomplete: interrupted"
+    holds "$table" "interrupted after"
+    holds "$table" "not measured"
+done
+holds "$scratch/g.csv" '"gated","5120",cold,0,'
+
 # ---- another ABI version ----
 gate 2 "--head: " "has ABI version" "rebuild it" -- --base "$base" --head "$modules/seeded_ABI.so" $quick
 folder abi base

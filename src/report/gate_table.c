@@ -54,6 +54,8 @@ static void reason(const cb__gate_case *c, cb__buf *out)
         return;
     if (!x->measured)
         cb__buf_puts(out, "not measured");
+    else if (!x->complete)
+        cb__buf_printf(out, "interrupted after %d round%s", x->nrounds, x->nrounds == 1 ? "" : "s");
     else if (x->gate_closed)
         cb__buf_printf(out, "two copies of the base differ here (A/A %.4f)",
                        cb__compare_aa_ratio(x).mid);
@@ -111,6 +113,14 @@ static void alone(const char *side, const char *const *names, int n, const char 
     cb__buf_puts(out, end);
 }
 
+static bool interrupted(const cb__gate *g)
+{
+    for (int i = 0; i < g->ncases; i++)
+        if (g->cases[i].comparison.measured && !g->cases[i].comparison.complete)
+            return true;
+    return false;
+}
+
 static void summary(const cb__gate *g, cb__buf *out)
 {
     cb__gate_outcome verdict = cb__gate_verdict(g);
@@ -134,7 +144,7 @@ static void summary(const cb__gate *g, cb__buf *out)
                            100 * x->alpha, x->claims, x->claims > 1 ? "s" : "");
             break;
         }
-    cb__buf_printf(out, "; %.1f s", g->wall_s);
+    cb__buf_printf(out, "; %.1f s%s", g->wall_s, interrupted(g) ? "; incomplete: interrupted" : "");
 }
 
 void cb__report_gate(const cb__gate *g, bool color, bool verbose, cb__buf *out)
