@@ -78,10 +78,9 @@ static cb_status parameters_meant(const cb__case *a, const cb__case *b, cb_error
     return CB_OK;
 }
 
-cb_status cb__compare_plan(const cb__compare_request *r, const cb__device_info *info,
-                           cb__comparison *out, cb_error *err)
+cb_status cb__compare_plan_cases(const cb__compare_request *r, const cb__device_info *info,
+                                 const cb__case *cases, cb__comparison *out, cb_error *err)
 {
-    cb__case cases[CB__SIDES_MAX];
     cb__plan plans[CB__SIDES_MAX];
     memset(out, 0, sizeof *out);
     out->device = *info;
@@ -94,22 +93,8 @@ cb_status cb__compare_plan(const cb__compare_request *r, const cb__device_info *
     out->claims = r->claims;
     out->seed = r->seed;
     out->best = -1;
-    if (r->nsides < 2 || r->nsides > CB__SIDES_MAX)
-        return cb_error_set(err, CB_USAGE, "2 to %d sides can be compared, not %d", CB__SIDES_MAX,
-                            r->nsides);
-    cb_status status = CB_OK;
-    for (int i = 0; i < r->nsides && status == CB_OK; i++) {
-        status =
-            cb__case_parse(cb__side_suite(r, i), r->variants[i], r->shape, r->isa, &cases[i], err);
-        for (int j = 0; j < i && status == CB_OK; j++) {
-            status = same_signature(cases[j].kernel, cases[i].kernel, err);
-            if (status == CB_OK)
-                status = parameters_meant(&cases[j], &cases[i], err);
-        }
-    }
-    if (status == CB_OK)
-        status = cb__plan_arms(cases, r->nsides, &out->device, r->cache == CB__COLD, plans,
-                               &out->layout, err);
+    cb_status status = cb__plan_arms(cases, r->nsides, &out->device, r->cache == CB__COLD, plans,
+                                     &out->layout, err);
     if (status != CB_OK)
         return status;
     cb__buf shape = CB__BUF_INIT;
@@ -130,6 +115,26 @@ cb_status cb__compare_plan(const cb__compare_request *r, const cb__device_info *
                                         .complete = true};
     }
     return CB_OK;
+}
+
+cb_status cb__compare_plan(const cb__compare_request *r, const cb__device_info *info,
+                           cb__comparison *out, cb_error *err)
+{
+    cb__case cases[CB__SIDES_MAX];
+    if (r->nsides < 2 || r->nsides > CB__SIDES_MAX)
+        return cb_error_set(err, CB_USAGE, "2 to %d sides can be compared, not %d", CB__SIDES_MAX,
+                            r->nsides);
+    cb_status status = CB_OK;
+    for (int i = 0; i < r->nsides && status == CB_OK; i++) {
+        status =
+            cb__case_parse(cb__side_suite(r, i), r->variants[i], r->shape, r->isa, &cases[i], err);
+        for (int j = 0; j < i && status == CB_OK; j++) {
+            status = same_signature(cases[j].kernel, cases[i].kernel, err);
+            if (status == CB_OK)
+                status = parameters_meant(&cases[j], &cases[i], err);
+        }
+    }
+    return status == CB_OK ? cb__compare_plan_cases(r, info, cases, out, err) : status;
 }
 
 /* Filling at 1 GB/s, and six rounds of ten blocks at 5 GB/s, with their processes. */

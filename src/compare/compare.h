@@ -37,7 +37,17 @@ typedef struct cb__compare_request {
     cb__asker asker;
     void (*phase)(void *arg, const char *what, int round); /* may be NULL: progress for a person */
     void *arg;
+    const struct cb__round_process *process; /* NULL: a worker of this program's own */
 } cb__compare_request;
+
+/* Where the process of a round comes from, and whether it outlives the round. */
+typedef struct cb__round_process {
+    /* The process may use `fds`; `environment` is this program's with a padding. */
+    cb_status (*start)(void *arg, const cb__asker *asker, char *const *environment, const int *fds,
+                       int nfds, cb__worker *out, cb_error *err);
+    void (*end)(void *arg, cb__worker *worker, bool good);
+    void *arg;
+} cb__round_process;
 
 /* What one round brought home. Arm 0 is the first side, arm 1 its second copy, where that side is
  * still in; then the others. */
@@ -104,6 +114,9 @@ typedef struct cb__comparison {
  * are not spelled on both sides. */
 cb_status cb__compare_plan(const cb__compare_request *request, const cb__device_info *info,
                            cb__comparison *out, cb_error *err);
+/* The same of cases that are parsed already, one a side; the request's variants are their names. */
+cb_status cb__compare_plan_cases(const cb__compare_request *request, const cb__device_info *info,
+                                 const cb__case *cases, cb__comparison *out, cb_error *err);
 /* Smallest budget of a planned comparison, in seconds. */
 double cb__compare_budget_min(const cb__comparison *c);
 /* Measures a planned comparison; samples lie in the arena. A side that is wrong, crashes or hangs

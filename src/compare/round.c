@@ -196,7 +196,7 @@ enum { PADDING_MAX = 4096 };
 static char **padded_environment(const cb__comparing *s, uint64_t seed)
 {
     size_t n = 0, length = cb_random(seed, 0x656e76u, 0, 0) % PADDING_MAX;
-    while (environ[n])
+    while (environ && environ[n]) /* none at all after clearenv */
         n++;
     char **padded = cb__arena_array(s->arena, n + 2, sizeof *padded);
     char *variable = cb__arena_alloc(s->arena, sizeof PADDING + length);
@@ -204,7 +204,8 @@ static char **padded_environment(const cb__comparing *s, uint64_t seed)
         return NULL;
     memcpy(variable, PADDING, sizeof PADDING - 1);
     memset(variable + sizeof PADDING - 1, 'x', length);
-    memcpy(padded, environ, n * sizeof *padded);
+    if (n > 0)
+        memcpy(padded, environ, n * sizeof *padded);
     padded[n] = variable;
     return padded;
 }
@@ -232,7 +233,19 @@ static cb_status start(cb__comparing *s, cb__stage *stages, int nstages, uint64_
                 add_fd(cb__ring_fd(s, &stages[i], side), fds, &n);
         }
     }
-    return cb__worker_start(asker, padded_environment(s, seed), fds, n, worker, err);
+    const cb__round_process *process = s->request->process;
+    char **environment = padded_environment(s, seed);
+    return process ? process->start(process->arg, asker, environment, fds, n, worker, err)
+                   : cb__worker_start(asker, environment, fds, n, worker, err);
+}
+
+static void end(const cb__comparing *s, cb__worker *worker, bool good)
+{
+    const cb__round_process *process = s->request->process;
+    if (process)
+        process->end(process->arg, worker, good);
+    else
+        cb__worker_end(worker, good);
 }
 
 static cb_status ask_duel(cb__comparing *s, cb__stage *stage, cb__worker *worker,
@@ -316,7 +329,7 @@ static cb_status ask_round(cb__comparing *s, const cb__work *work, cb__compare_r
     if (status != CB_OK)
         return status;
     status = ask_duel(s, &s->stages[0], &worker, work, &round->answer, err);
-    cb__worker_end(&worker, status == CB_OK);
+    end(s, &worker, status == CB_OK);
     return status;
 }
 

@@ -69,7 +69,7 @@ static cb_status stage_files(cb__stage *stage, int nsides, cb_error *err)
         int sets = c->kernel->rotates ? 1 : head.sets;
         uint64_t n = cb__reference_elements(c);
         status = cb__region_shared("coldbench-operands", head.file_bytes, &stage->heads[i], err);
-        if (status == CB_OK)
+        if (status == CB_OK && n > 0)
             status = cb__region_shared("coldbench-reference", n * (uint64_t)sets * 16,
                                        &stage->references[i], err);
         const double *values = stage->references[i].base;
@@ -246,6 +246,17 @@ static cb__asker patient(const cb__comparing *s)
     return asker;
 }
 
+/* The functions of a program bring their own operands. */
+static cb_status nothing_to_fill(cb__comparing *s, int first, int last)
+{
+    for (int i = first; i <= last; i++)
+        for (int side = 0; side < s->request->nsides; side++) {
+            const cb__region *head = &s->stages[i].heads[side];
+            s->stages[i].ring_digests[side] = cb__digest(head->base, head->bytes);
+        }
+    return CB_OK;
+}
+
 /* The heads of some stages, or the rings of the first, by one worker; a side that breaks it is out,
  * and another worker goes on without it. */
 static cb_status fill_all(cb__comparing *s, int first, int last, bool head, cb_error *err)
@@ -254,6 +265,8 @@ static cb_status fill_all(cb__comparing *s, int first, int last, bool head, cb_e
     cb__worker worker;
     bool running = false;
     cb_status status = CB_OK;
+    if (s->out->sides[0].c.kernel->noperands == 0)
+        return nothing_to_fill(s, first, last);
     for (int i = first; i <= last && status == CB_OK; i++)
         for (int side = 0; side < s->request->nsides && status == CB_OK; side++) {
             bool needed = head || (s->stages[0].ring[side] == side && s->rings[side].fd >= 0);

@@ -89,9 +89,18 @@ static void reset_signals(void)
         signal(ignored[i], SIG_DFL);
 }
 
+/* What a child becomes: a program, or a function of this one. */
+typedef struct becoming {
+    const char *path;
+    char *const *argv, *const *envp;
+    const int *fds; /* that stay open */
+    int nfds;
+    int (*body)(void *arg); /* NULL: the program */
+    void *arg;
+} becoming;
+
 /* Between fork and exec: only calls that are safe there. Ends the child, with errno sent on. */
-static _Noreturn void child_start(char *const argv[], char *const envp[], const int *fds, int nfds,
-                                  const plumbing *p, pid_t parent)
+static _Noreturn void child_start(const becoming *what, const plumbing *p, pid_t parent)
 {
     setpgid(0, 0);
     bool ready = prctl(PR_SET_PDEATHSIG, SIGKILL) == 0;
@@ -99,11 +108,17 @@ static _Noreturn void child_start(char *const argv[], char *const envp[], const 
         _exit(127);
     reset_signals();
     ready = ready && dup2(p->in[0], 0) == 0 && dup2(p->out[1], 1) == 1 &&
-            dup2(p->diagnostics[1], 2) == 2 && cb__descriptors_cloexec(3) == 0;
-    for (int i = 0; ready && i < nfds; i++)
-        ready = fcntl(fds[i], F_SETFD, 0) == 0;
+            dup2(p->diagnostics[1], 2) == 2;
+    if (ready && what->body) {
+        plumbing ends = *p;
+        plumbing_close(&ends);
+        _exit(what->body(what->arg));
+    }
+    ready = ready && cb__descriptors_cloexec(3) == 0;
+    for (int i = 0; ready && i < what->nfds; i++)
+        ready = fcntl(what->fds[i], F_SETFD, 0) == 0;
     if (ready)
-        execve(argv[0], argv, envp);
+        execve(what->path, what->argv, what->envp);
     int failed = errno;
     ssize_t ignored = write(p->failure[1], &failed, sizeof failed);
     (void)ignored;
@@ -123,24 +138,23 @@ static int await_exec(int fd)
 
 extern char **environ;
 
-cb_status cb__spawn(char *const argv[], char *const envp[], const int *fds, int nfds,
-                    cb__child *out, cb_error *err)
+static cb_status start(const becoming *what, cb__child *out, cb_error *err)
 {
     *out = (cb__child){.pid = -1, .pidfd = -1, .to = -1, .from = -1, .diagnostics = -1};
-    for (int i = 0; i < nfds; i++)
-        if (fds[i] < 3)
-            return cb_error_set(err, CB_INTERNAL, "descriptor %d cannot be passed to '%s'", fds[i],
-                                argv[0]);
+    for (int i = 0; i < what->nfds; i++)
+        if (what->fds[i] < 3)
+            return cb_error_set(err, CB_INTERNAL, "descriptor %d cannot be passed to '%s'",
+                                what->fds[i], what->path);
     plumbing p;
     int failed = plumbing_open(&p);
     pid_t parent = getpid();
     pid_t pid = failed ? -1 : fork();
     if (pid == 0)
-        child_start(argv, envp ? envp : environ, fds, nfds, &p, parent);
+        child_start(what, &p, parent);
     if (pid < 0) {
         failed = failed ? failed : errno;
         plumbing_close(&p);
-        return cb_error_set(err, CB_UNAVAILABLE, "cannot start '%s': %s", argv[0],
+        return cb_error_set(err, CB_UNAVAILABLE, "cannot start '%s': %s", what->path,
                             strerror(failed));
     }
     close_end(&p.failure[1]);
@@ -148,7 +162,7 @@ cb_status cb__spawn(char *const argv[], char *const envp[], const int *fds, int 
     if (failed) {
         waitpid(pid, NULL, 0);
         plumbing_close(&p);
-        return cb_error_set(err, CB_UNAVAILABLE, "cannot execute '%s': %s", argv[0],
+        return cb_error_set(err, CB_UNAVAILABLE, "cannot execute '%s': %s", what->path,
                             strerror(failed));
     }
     out->pid = pid;
@@ -162,6 +176,26 @@ cb_status cb__spawn(char *const argv[], char *const envp[], const int *fds, int 
     for (int i = 0; i < 3; i++)
         fcntl(*ends[i], F_SETFL, O_NONBLOCK);
     return CB_OK;
+}
+
+cb_status cb__spawn_path(const char *path, char *const argv[], char *const envp[], const int *fds,
+                         int nfds, cb__child *out, cb_error *err)
+{
+    becoming program = {
+        .path = path, .argv = argv, .envp = envp ? envp : environ, .fds = fds, .nfds = nfds};
+    return start(&program, out, err);
+}
+
+cb_status cb__spawn(char *const argv[], char *const envp[], const int *fds, int nfds,
+                    cb__child *out, cb_error *err)
+{
+    return cb__spawn_path(argv[0], argv, envp, fds, nfds, out, err);
+}
+
+cb_status cb__spawn_fork(int (*body)(void *arg), void *arg, cb__child *out, cb_error *err)
+{
+    becoming copy = {.path = "a copy of this process", .body = body, .arg = arg};
+    return start(&copy, out, err);
 }
 
 /* ---- reading ---- */

@@ -25,6 +25,13 @@ typedef struct cb__child {
  * NULL: the caller's environment. */
 cb_status cb__spawn(char *const argv[], char *const envp[], const int *fds, int nfds,
                     cb__child *out, cb_error *err);
+/* The same of the program at `path`, whatever argv[0] calls it. */
+cb_status cb__spawn_path(const char *path, char *const argv[], char *const envp[], const int *fds,
+                         int nfds, cb__child *out, cb_error *err);
+/* No other program but a copy of this process, memory and descriptors included, that calls
+ * body(arg) and ends with what that returns: nothing is flushed, no exit handler runs. Of the
+ * caller's threads only the calling one is in it. */
+cb_status cb__spawn_fork(int (*body)(void *arg), void *arg, cb__child *out, cb_error *err);
 /* Writes all of it; CB_CRASHED when the child is gone (SIGPIPE is never raised), CB_GARBAGE when it
  * closed its stdin and still runs a second later, CB_TIMEOUT. */
 cb_status cb__child_write(cb__child *child, const char *text, size_t size, uint64_t deadline_ns,

@@ -8,12 +8,21 @@
 
 enum { CB__DUEL_ARMS_MAX = 16 };
 
+/* How an arm is verified whose outputs are not the plan's: functions of a program of the user's. */
+typedef struct cb__duel_own {
+    void (*before)(void *arg, int phase); /* the call that is looked at: lays poison */
+    /* After it: a digest of what it wrote. CB_WRONG with the reason is the arm's finding. */
+    cb_status (*after)(void *arg, int phase, uint64_t *digest, cb_error *err);
+    void *arg;
+} cb__duel_own;
+
 /* One side. What it points to is borrowed. */
 typedef struct cb__duelist {
     const cb__case *c;    /* bound to an image of its module that no other arm has */
     const cb__plan *plan; /* of cb__plan_arms over all of them */
     int ring_fd;          /* filled already; equal for arms that share one */
     uint64_t ring_digest; /* as it was filled */
+    const cb__duel_own *own; /* NULL, or for every arm: one call a phase is verified, this way */
 } cb__duelist;
 
 typedef struct cb__duel_request {

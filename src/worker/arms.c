@@ -135,8 +135,9 @@ cb_status cb__arms_duel(const cb__work *work, cb__target target, const cb__arms 
     if (work->nmodes != 1)
         return cb_error_set(err, CB_USAGE, "request: a duel has one mode");
     for (int i = 0; i < arms->n; i++) {
-        duelists[i] = (cb__duelist){&arms->cases[i], &arms->plans[i], d->arms[i].ring_fd,
-                                    d->arms[i].ring_digest};
+        duelists[i] =
+            (cb__duelist){&arms->cases[i], &arms->plans[i], d->arms[i].ring_fd,
+                          d->arms[i].ring_digest, arms->own[i].after ? &arms->own[i] : NULL};
         expected[i] = d->arms[i].expected;
         expects = expects && d->arms[i].expects;
     }

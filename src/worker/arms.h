@@ -12,7 +12,8 @@ typedef struct cb__arms {
     cb__suite suites[CB__DUEL_ARMS_MAX]; /* of one module */
     cb__case cases[CB__DUEL_ARMS_MAX];
     cb__plan plans[CB__DUEL_ARMS_MAX];
-    void *junk[CB__JUNK_MAX]; /* random pages between the images */
+    cb__duel_own own[CB__DUEL_ARMS_MAX]; /* of functions */
+    void *junk[CB__JUNK_MAX];            /* random pages between the images */
     size_t junk_bytes[CB__JUNK_MAX];
     int njunk;
 } cb__arms;

@@ -5,13 +5,15 @@
 #include <stdio.h>
 
 #include "host/spawn.h"
+#include "worker/functions.h"
 #include "worker/work.h"
 
 /* The one argument that makes a program a worker. */
 #define CB__WORKER_FLAG "--coldbench-worker"
 
-/* Serves requests from `in` until it ends, answers on `out`. The exit status. */
-int cb__worker_serve(FILE *in, int out);
+/* Serves requests from `in` until it ends, answers on `out`. The exit status. With `functions` a
+ * duel is of those. */
+int cb__worker_serve(FILE *in, int out, cb__functions *functions);
 
 /* How to start a worker: by default this program again. */
 typedef struct cb__worker_command {
