@@ -45,6 +45,9 @@ enum {
     CB__CU_LIMIT_PERSISTING_L2_BYTES = 6 /* cuCtxGetLimit */
 };
 
+/* Options of cuModuleLoadDataEx. */
+enum { CB__CU_JIT_ERROR_LOG = 5, CB__CU_JIT_ERROR_LOG_BYTES = 6 };
+
 /* What cuDeviceGetAttribute tells. */
 enum {
     CB__CU_MAX_THREADS_PER_BLOCK = 1,
@@ -152,6 +155,37 @@ enum {
     X(1, cuGraphLaunch, cuGraphLaunch, (cb__cu_graph_exec exec, cb__cu_stream stream))             \
     X(1, cuGraphExecDestroy, cuGraphExecDestroy, (cb__cu_graph_exec exec))                         \
     X(1, cuGraphDestroy, cuGraphDestroy, (cb__cu_graph graph))
+
+/* Results that are not CB_INTERNAL: X(number, name in cuda.h, status). */
+#define CB__CUDA_MEANINGS(X)                                                                       \
+    X(2, CUDA_ERROR_OUT_OF_MEMORY, CB_NO_MEMORY)                                                   \
+    X(34, CUDA_ERROR_STUB_LIBRARY, CB_UNAVAILABLE)                                                 \
+    X(46, CUDA_ERROR_DEVICE_UNAVAILABLE, CB_UNAVAILABLE)                                           \
+    X(100, CUDA_ERROR_NO_DEVICE, CB_UNAVAILABLE)                                                   \
+    X(101, CUDA_ERROR_INVALID_DEVICE, CB_UNAVAILABLE)                                              \
+    X(102, CUDA_ERROR_DEVICE_NOT_LICENSED, CB_UNAVAILABLE)                                         \
+    X(209, CUDA_ERROR_NO_BINARY_FOR_GPU, CB_UNAVAILABLE)                                           \
+    X(214, CUDA_ERROR_ECC_UNCORRECTABLE, CB_WRONG)                                                 \
+    X(221, CUDA_ERROR_JIT_COMPILER_NOT_FOUND, CB_UNAVAILABLE)                                      \
+    X(222, CUDA_ERROR_UNSUPPORTED_PTX_VERSION, CB_UNAVAILABLE)                                     \
+    X(223, CUDA_ERROR_JIT_COMPILATION_DISABLED, CB_UNAVAILABLE)                                    \
+    X(700, CUDA_ERROR_ILLEGAL_ADDRESS, CB_WRONG)                                                   \
+    X(702, CUDA_ERROR_LAUNCH_TIMEOUT, CB_WRONG)                                                    \
+    X(710, CUDA_ERROR_ASSERT, CB_WRONG)                                                            \
+    X(714, CUDA_ERROR_HARDWARE_STACK_ERROR, CB_WRONG)                                              \
+    X(715, CUDA_ERROR_ILLEGAL_INSTRUCTION, CB_WRONG)                                               \
+    X(716, CUDA_ERROR_MISALIGNED_ADDRESS, CB_WRONG)                                                \
+    X(717, CUDA_ERROR_INVALID_ADDRESS_SPACE, CB_WRONG)                                             \
+    X(718, CUDA_ERROR_INVALID_PC, CB_WRONG)                                                        \
+    X(719, CUDA_ERROR_LAUNCH_FAILED, CB_WRONG)                                                     \
+    X(802, CUDA_ERROR_SYSTEM_NOT_READY, CB_UNAVAILABLE)                                            \
+    X(803, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, CB_UNAVAILABLE)                                      \
+    X(804, CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, CB_UNAVAILABLE)                              \
+    X(805, CUDA_ERROR_MPS_CONNECTION_FAILED, CB_UNAVAILABLE)                                       \
+    X(806, CUDA_ERROR_MPS_RPC_FAILURE, CB_UNAVAILABLE)                                             \
+    X(807, CUDA_ERROR_MPS_SERVER_NOT_READY, CB_UNAVAILABLE)                                        \
+    X(808, CUDA_ERROR_MPS_MAX_CLIENTS_REACHED, CB_UNAVAILABLE)                                     \
+    X(809, CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED, CB_UNAVAILABLE)
 
 typedef struct cb__cuda {
     int version; /* of CUDA, that the driver serves: 13000 for 13.0 */

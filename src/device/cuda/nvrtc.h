@@ -28,6 +28,8 @@ typedef struct cb__nvrtc_program_st *cb__nvrtc_program;
     X(nvrtcGetPTXSize, (cb__nvrtc_program program, size_t * bytes))                                \
     X(nvrtcGetPTX, (cb__nvrtc_program program, char *image))
 
+enum { CB__NVRTC_NO_MEMORY = 1, CB__NVRTC_DOES_NOT_COMPILE = 6 }; /* of cb__nvrtc_result */
+
 enum { CB__NVRTC_ARCHS_MAX = 64 };
 
 typedef struct cb__nvrtc {
