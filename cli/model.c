@@ -357,18 +357,18 @@ static void put_arguments(cb__json_writer *w, const question *q)
         if (strcmp(key, "mix") == 0)
             continue;
         if (strcmp(key, "level") == 0)
-            cb__put_int(w, key, q->level);
+            cb__json_put_int(w, key, q->level);
         else if (q->word)
-            cb__put_text(w, key, q->word);
+            cb__json_put_text(w, key, q->word);
         else
-            cb__put_int(w, key, (int64_t)q->bytes[i]);
+            cb__json_put_int(w, key, (int64_t)q->bytes[i]);
     }
     if (q->query->takes & MIX || q->query->ask == bandwidth)
-        cb__put_text(w, "mix", q->mix);
+        cb__json_put_text(w, "mix", q->mix);
     if (q->query->takes & PATTERN)
-        cb__put_text(w, "pattern", patterns[q->pattern]);
+        cb__json_put_text(w, "pattern", patterns[q->pattern]);
     if (q->query->takes & WORKERS)
-        cb__put_int(w, "workers", q->workers);
+        cb__json_put_int(w, "workers", q->workers);
     cb__json_end(w);
 }
 
@@ -378,7 +378,7 @@ static void put_answer(cb__json_writer *w, const question *q, const answer *a, c
 {
     const bool figure = a && q->query->unit;
     const double none = (double)NAN;
-    cb__put_text(w, "query", q->query->name);
+    cb__json_put_text(w, "query", q->query->name);
     put_arguments(w, q);
     cb__json_key(w, "answer");
     if (!a)
@@ -389,12 +389,12 @@ static void put_answer(cb__json_writer *w, const question *q, const answer *a, c
         cb__json_string(w, a->resident);
     else
         cb__json_number(w, a->x.mid);
-    cb__put_real(w, "lo", figure ? a->x.lo : none);
-    cb__put_real(w, "mid", figure ? a->x.mid : none);
-    cb__put_real(w, "hi", figure ? a->x.hi : none);
-    cb__put_text(w, "unit", q->query->unit);
-    cb__put_text(w, "verdict", figure ? cb_verdict_name(a->x.verdict) : NULL);
-    cb__put_text(w, a ? "detail" : "reason", a ? a->why : reason);
+    cb__json_put_real(w, "lo", figure ? a->x.lo : none);
+    cb__json_put_real(w, "mid", figure ? a->x.mid : none);
+    cb__json_put_real(w, "hi", figure ? a->x.hi : none);
+    cb__json_put_text(w, "unit", q->query->unit);
+    cb__json_put_text(w, "verdict", figure ? cb_verdict_name(a->x.verdict) : NULL);
+    cb__json_put_text(w, a ? "detail" : "reason", a ? a->why : reason);
 }
 
 static void put_record(const question *q, const answer *a, const char *reason,
@@ -413,9 +413,9 @@ static void put_record(const question *q, const answer *a, const char *reason,
     cb__put_checks(&w, m->checks, m->nchecks);
     cb__json_key(&w, "source");
     cb__json_object(&w);
-    cb__put_text(&w, "identity", m->identity);
-    cb__put_text(&w, "written", m->written);
-    cb__put_text(&w, "version", m->version);
+    cb__json_put_text(&w, "identity", m->identity);
+    cb__json_put_text(&w, "written", m->written);
+    cb__json_put_text(&w, "version", m->version);
     cb__json_end(&w);
     put_answer(&w, q, a, cb__buf_text(&text), reason);
     cb__json_key(&w, "results");

@@ -264,6 +264,30 @@ void cb__json_ints(cb__json_writer *w, const int64_t *values, size_t n)
     cb__buf_append(w->out, "]", 1);
 }
 
+void cb__json_put_text(cb__json_writer *w, const char *key, const char *value)
+{
+    cb__json_key(w, key);
+    cb__json_string(w, value);
+}
+
+void cb__json_put_int(cb__json_writer *w, const char *key, int64_t value)
+{
+    cb__json_key(w, key);
+    cb__json_int(w, value);
+}
+
+void cb__json_put_bool(cb__json_writer *w, const char *key, bool value)
+{
+    cb__json_key(w, key);
+    cb__json_bool(w, value);
+}
+
+void cb__json_put_real(cb__json_writer *w, const char *key, double value)
+{
+    cb__json_key(w, key);
+    cb__json_number(w, value);
+}
+
 /* ---- reading ---- */
 
 /* Objects and arrays only at the root, no \u0000 inside strings: those are jansson's defaults, and

@@ -48,6 +48,12 @@ void cb__json_ints(cb__json_writer *w, const int64_t *values, size_t n);
 /* The shortest round-trip text of a finite double into text[32]. */
 void cb__double_text(double value, char text[32]);
 
+/* A key and its value. */
+void cb__json_put_text(cb__json_writer *w, const char *key, const char *value); /* NULL: null */
+void cb__json_put_int(cb__json_writer *w, const char *key, int64_t value);
+void cb__json_put_bool(cb__json_writer *w, const char *key, bool value);
+void cb__json_put_real(cb__json_writer *w, const char *key, double value);
+
 /* Splices text that is already one complete JSON value. */
 void cb__json_raw(cb__json_writer *w, const char *text);
 

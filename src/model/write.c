@@ -2,43 +2,19 @@
 
 #include "model/model.h"
 
-static void put_text(cb__json_writer *w, const char *key, const char *value)
-{
-    cb__json_key(w, key);
-    cb__json_string(w, value);
-}
-
-static void put_int(cb__json_writer *w, const char *key, int64_t value)
-{
-    cb__json_key(w, key);
-    cb__json_int(w, value);
-}
-
-static void put_bool(cb__json_writer *w, const char *key, bool value)
-{
-    cb__json_key(w, key);
-    cb__json_bool(w, value);
-}
-
-static void put_real(cb__json_writer *w, const char *key, double value)
-{
-    cb__json_key(w, key);
-    cb__json_number(w, value);
-}
-
 static void put_verdict(cb__json_writer *w, cb_verdict verdict)
 {
-    put_text(w, "verdict", cb_verdict_name(verdict));
+    cb__json_put_text(w, "verdict", cb_verdict_name(verdict));
 }
 
 static void put_interval(cb__json_writer *w, const char *key, cb__interval x)
 {
     cb__json_key(w, key);
     cb__json_object(w);
-    put_real(w, "lo", x.lo);
-    put_real(w, "mid", x.mid);
-    put_real(w, "hi", x.hi);
-    put_real(w, "coverage", x.coverage);
+    cb__json_put_real(w, "lo", x.lo);
+    cb__json_put_real(w, "mid", x.mid);
+    cb__json_put_real(w, "hi", x.hi);
+    cb__json_put_real(w, "coverage", x.coverage);
     cb__json_end(w);
 }
 
@@ -73,14 +49,14 @@ static void put_point(cb__json_writer *w, const cb__series *s, const cb__point *
 {
     bool pretty = begin_row(w);
     if (s->kind == CB__BANDWIDTH) {
-        put_text(w, "mix", s->what);
-        put_int(w, "workers", s->workers);
-        put_text(w, "placement", *s->placement ? s->placement : "compact");
+        cb__json_put_text(w, "mix", s->what);
+        cb__json_put_int(w, "workers", s->workers);
+        cb__json_put_text(w, "placement", *s->placement ? s->placement : "compact");
     } else {
-        put_text(w, "pattern", s->what);
-        put_int(w, "page_bytes", s->page_bytes);
+        cb__json_put_text(w, "pattern", s->what);
+        cb__json_put_int(w, "page_bytes", s->page_bytes);
     }
-    put_int(w, "bytes", (int64_t)p->bytes);
+    cb__json_put_int(w, "bytes", (int64_t)p->bytes);
     put_interval(w, s->kind == CB__BANDWIDTH ? "gb_per_s" : "ns", p->value);
     put_verdict(w, p->verdict);
     end_row(w, pretty);
@@ -104,12 +80,12 @@ static void put_knees(cb__json_writer *w, const cb_model *m)
         char curve[48];
         cb__series_name(&m->series[k->series], curve);
         bool pretty = begin_row(w);
-        put_text(w, "curve", curve);
-        put_int(w, "lo_bytes", (int64_t)k->lo_bytes);
-        put_int(w, "hi_bytes", (int64_t)k->hi_bytes);
-        put_real(w, "from", k->from);
-        put_real(w, "to", k->to);
-        put_bool(w, "last", k->last);
+        cb__json_put_text(w, "curve", curve);
+        cb__json_put_int(w, "lo_bytes", (int64_t)k->lo_bytes);
+        cb__json_put_int(w, "hi_bytes", (int64_t)k->hi_bytes);
+        cb__json_put_real(w, "from", k->from);
+        cb__json_put_real(w, "to", k->to);
+        cb__json_put_bool(w, "last", k->last);
         put_verdict(w, k->verdict);
         end_row(w, pretty);
     }
@@ -136,8 +112,8 @@ static void put_ceilings(cb__json_writer *w, const cb_model *m)
         if (!is_figure(m->ceilings[i].gb_per_s))
             continue;
         bool pretty = begin_row(w);
-        put_text(w, "mix", m->ceilings[i].mix);
-        put_int(w, "workers", m->ceilings[i].workers);
+        cb__json_put_text(w, "mix", m->ceilings[i].mix);
+        cb__json_put_int(w, "workers", m->ceilings[i].workers);
         put_interval(w, "gb_per_s", m->ceilings[i].gb_per_s);
         put_verdict(w, m->ceilings[i].verdict);
         end_row(w, pretty);
@@ -152,8 +128,8 @@ static void put_floors(cb__json_writer *w, const cb_model *m)
         if (!is_figure(m->floors[i].ns))
             continue;
         bool pretty = begin_row(w);
-        put_text(w, "submit", m->floors[i].submit);
-        put_int(w, "threads", m->floors[i].threads);
+        cb__json_put_text(w, "submit", m->floors[i].submit);
+        cb__json_put_int(w, "threads", m->floors[i].threads);
         put_interval(w, "ns", m->floors[i].ns);
         put_verdict(w, m->floors[i].verdict);
         end_row(w, pretty);
@@ -168,8 +144,8 @@ static void put_computes(cb__json_writer *w, const cb_model *m)
         if (!is_figure(m->computes[i].gflop_per_s))
             continue;
         bool pretty = begin_row(w);
-        put_text(w, "type", m->computes[i].type);
-        put_int(w, "threads", m->computes[i].threads);
+        cb__json_put_text(w, "type", m->computes[i].type);
+        cb__json_put_int(w, "threads", m->computes[i].threads);
         put_interval(w, "gflop_per_s", m->computes[i].gflop_per_s);
         put_verdict(w, m->computes[i].verdict);
         end_row(w, pretty);
@@ -191,24 +167,24 @@ void cb__model_put(const cb_model *model, cb__json_writer *w)
 
 static void put_provenance(cb__json_writer *w, const cb_model *m)
 {
-    put_text(w, "schema", CB__MODEL_SCHEMA);
-    put_text(w, "identity", m->identity);
-    put_text(w, "device", m->device);
-    put_text(w, "name", m->name);
-    put_text(w, "written", m->written);
+    cb__json_put_text(w, "schema", CB__MODEL_SCHEMA);
+    cb__json_put_text(w, "identity", m->identity);
+    cb__json_put_text(w, "device", m->device);
+    cb__json_put_text(w, "name", m->name);
+    cb__json_put_text(w, "written", m->written);
     cb__json_key(w, "tool");
     cb__json_object(w);
-    put_text(w, "version", m->version);
-    put_text(w, "source_id", m->source_id);
+    cb__json_put_text(w, "version", m->version);
+    cb__json_put_text(w, "source_id", m->source_id);
     cb__json_end(w);
     cb__json_key(w, "seed");
     cb__json_uint(w, m->seed);
-    put_bool(w, "quick", m->quick);
-    put_bool(w, "complete", m->complete);
+    cb__json_put_bool(w, "quick", m->quick);
+    cb__json_put_bool(w, "complete", m->complete);
     if (*m->dropped)
-        put_text(w, "dropped", m->dropped);
-    put_int(w, "threads", m->threads);
-    put_int(w, "sweeps", m->sweeps);
+        cb__json_put_text(w, "dropped", m->dropped);
+    cb__json_put_int(w, "threads", m->threads);
+    cb__json_put_int(w, "sweeps", m->sweeps);
 }
 
 static void put_levels(cb__json_writer *w, const cb_model *m)
@@ -216,9 +192,9 @@ static void put_levels(cb__json_writer *w, const cb_model *m)
     begin_rows(w, "levels");
     for (int i = 0; i < m->nlevels; i++) {
         bool pretty = begin_row(w);
-        put_int(w, "level", m->levels[i].level);
-        put_int(w, "bytes", (int64_t)m->levels[i].bytes);
-        put_int(w, "instances", m->levels[i].instances);
+        cb__json_put_int(w, "level", m->levels[i].level);
+        cb__json_put_int(w, "bytes", (int64_t)m->levels[i].bytes);
+        cb__json_put_int(w, "instances", m->levels[i].instances);
         end_row(w, pretty);
     }
     cb__json_end(w);
@@ -229,11 +205,11 @@ static void put_checks(cb__json_writer *w, const cb_model *m)
     begin_rows(w, "checks");
     for (int i = 0; i < m->nchecks; i++) {
         bool pretty = begin_row(w);
-        put_text(w, "name", m->checks[i].name);
-        put_text(w, "status", cb__check_status_name(m->checks[i].status));
-        put_bool(w, "required", m->checks[i].required);
+        cb__json_put_text(w, "name", m->checks[i].name);
+        cb__json_put_text(w, "status", cb__check_status_name(m->checks[i].status));
+        cb__json_put_bool(w, "required", m->checks[i].required);
         put_verdict(w, m->checks[i].verdict);
-        put_text(w, "detail", m->checks[i].detail);
+        cb__json_put_text(w, "detail", m->checks[i].detail);
         end_row(w, pretty);
     }
     cb__json_end(w);

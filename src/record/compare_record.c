@@ -8,7 +8,7 @@ static void variant(cb__json_writer *w, const char *key, const cb__case *c)
     cb__buf text = CB__BUF_INIT;
     cb__case_variant_text(c, &text);
     if (key)
-        cb__put_text(w, key, cb__buf_text(&text));
+        cb__json_put_text(w, key, cb__buf_text(&text));
     else
         cb__json_string(w, cb__buf_text(&text));
     cb__buf_fini(&text);
@@ -19,7 +19,7 @@ static void shape(cb__json_writer *w, const cb__case *c)
     cb__json_key(w, "shape");
     cb__json_object(w);
     for (int i = 0; i < c->kernel->ndims; i++)
-        cb__put_int(w, c->kernel->dims[i].name, c->shape[i]);
+        cb__json_put_int(w, c->kernel->dims[i].name, c->shape[i]);
     cb__json_end(w);
 }
 
@@ -62,9 +62,9 @@ static void thetas(cb__json_writer *w, const cb__comparison *c, const cb__compar
             continue;
         int a = arms[0], b = arms[n - 1];
         cb__json_object(w);
-        cb__put_real(w, "theta_aa2", n == 3 ? r->estimate.theta[a][1] : (double)NAN);
-        cb__put_real(w, "theta_ab", r->estimate.theta[a][b]);
-        cb__put_real(w, "theta_a2b", n == 3 ? r->estimate.theta[1][b] : (double)NAN);
+        cb__json_put_real(w, "theta_aa2", n == 3 ? r->estimate.theta[a][1] : (double)NAN);
+        cb__json_put_real(w, "theta_ab", r->estimate.theta[a][b]);
+        cb__json_put_real(w, "theta_a2b", n == 3 ? r->estimate.theta[1][b] : (double)NAN);
         cb__json_end(w);
     }
     cb__json_end(w);
@@ -126,15 +126,15 @@ static void covariates(cb__json_writer *w, const cb__comparison *c)
         const cb__duel_result *d = &r->answer.result;
         int64_t slot[3] = {d->readings, d->repeats, c->submit == CB__BATCHED ? d->batch : 1};
         cb__json_object(w);
-        cb__put_int(w, "seed", (int64_t)r->seed);
-        cb__put_int(w, "arms", r->arms);
+        cb__json_put_int(w, "seed", (int64_t)r->seed);
+        cb__json_put_int(w, "arms", r->arms);
         cb__json_key(w, "slot");
         cb__json_ints(w, slot, 3);
-        cb__put_real(w, "clock_hz", r->answer.clock_hz > 0 ? r->answer.clock_hz : (double)NAN);
-        cb__put_real(w, "steal_s", r->answer.steal_s);
-        cb__put_real(w, "wall_s", r->answer.wall_s);
-        cb__put_int(w, "involuntary", r->answer.involuntary);
-        cb__put_real(w, "gap_ns", d->gap_ns);
+        cb__json_put_real(w, "clock_hz", r->answer.clock_hz > 0 ? r->answer.clock_hz : (double)NAN);
+        cb__json_put_real(w, "steal_s", r->answer.steal_s);
+        cb__json_put_real(w, "wall_s", r->answer.wall_s);
+        cb__json_put_int(w, "involuntary", r->answer.involuntary);
+        cb__json_put_real(w, "gap_ns", d->gap_ns);
         cb__json_key(w, "block_involuntary");
         cb__json_ints(w, d->involuntary, (size_t)d->blocks);
         cb__json_end(w);
@@ -153,11 +153,11 @@ static void checks(cb__json_writer *w, const cb__comparison *c, const cb__compar
         for (int k = 0; k < side->nchecks; k++) {
             const cb__check *check = &side->checks[k];
             cb__json_object(w);
-            cb__put_text(w, "side", i ? "b" : "a");
-            cb__put_text(w, "name", check->name);
-            cb__put_text(w, "status", cb__check_status_name(check->status));
-            cb__put_bool(w, "required", check->required);
-            cb__put_text(w, "detail", check->detail);
+            cb__json_put_text(w, "side", i ? "b" : "a");
+            cb__json_put_text(w, "name", check->name);
+            cb__json_put_text(w, "status", cb__check_status_name(check->status));
+            cb__json_put_bool(w, "required", check->required);
+            cb__json_put_text(w, "detail", check->detail);
             cb__json_end(w);
         }
     }
@@ -174,35 +174,35 @@ void cb__put_pair(cb__json_writer *w, const cb__comparison *c, const cb__compare
     variant(w, "a", &a->c);
     variant(w, "b", &b->c);
     shape(w, &a->c);
-    cb__put_text(w, "cache", cb__cache_name(c->cache));
-    cb__put_text(w, "submit", cb__submit_name(c->submit));
-    cb__put_int(w, "threads", c->device.threads);
-    cb__put_text(w, "clock", c->submit == CB__SOLO ? "host" : c->device.clock);
-    cb__put_bool(w, "complete", c->complete);
+    cb__json_put_text(w, "cache", cb__cache_name(c->cache));
+    cb__json_put_text(w, "submit", cb__submit_name(c->submit));
+    cb__json_put_int(w, "threads", c->device.threads);
+    cb__json_put_text(w, "clock", c->submit == CB__SOLO ? "host" : c->device.clock);
+    cb__json_put_bool(w, "complete", c->complete);
     bounded(w, "ratio", c, &p->claim);
     cb__claim aa = cb__rank_rule_claim(&c->gate);
     bounded(w, "aa_ratio", c, &aa);
-    cb__put_real(w, "position_effect", c->position_effect);
-    cb__put_real(w, "alpha", c->alpha);
-    cb__put_int(w, "claims", c->claims);
-    cb__put_real(w, "margin", c->margin);
-    cb__put_int(w, "blocks", blocks);
-    cb__put_int(w, "rounds", c->nrounds);
+    cb__json_put_real(w, "position_effect", c->position_effect);
+    cb__json_put_real(w, "alpha", c->alpha);
+    cb__json_put_int(w, "claims", c->claims);
+    cb__json_put_real(w, "margin", c->margin);
+    cb__json_put_int(w, "blocks", blocks);
+    cb__json_put_int(w, "rounds", c->nrounds);
     thetas(w, c, p);
     samples(w, c, p);
     order(w, c, p);
     covariates(w, c);
     cb__put_interval(w, "a_time_ns", a->time_ns);
     cb__put_interval(w, "b_time_ns", b->time_ns);
-    cb__put_real(w, "floor_ns", c->floor_ns);
+    cb__json_put_real(w, "floor_ns", c->floor_ns);
     double detectable = expm1(cb__compare_detectable(p));
-    cb__put_real(w, "detectable", detectable);
-    cb__put_bool(w, "same_code", p->aa);
-    cb__put_bool(w, "bit_identical", p->bit_identical);
-    cb__put_bool(w, "dispatch", p->dispatch);
-    cb__put_bool(w, "shared_ring", a->ring == b->ring);
-    cb__put_real(w, "wall_s", c->wall_s);
-    cb__put_text(w, "decision", cb__decision_name(p->decision));
+    cb__json_put_real(w, "detectable", detectable);
+    cb__json_put_bool(w, "same_code", p->aa);
+    cb__json_put_bool(w, "bit_identical", p->bit_identical);
+    cb__json_put_bool(w, "dispatch", p->dispatch);
+    cb__json_put_bool(w, "shared_ring", a->ring == b->ring);
+    cb__json_put_real(w, "wall_s", c->wall_s);
+    cb__json_put_text(w, "decision", cb__decision_name(p->decision));
     checks(w, c, p);
     cb__json_end(w);
 }
@@ -256,7 +256,7 @@ void cb__record_compare(const cb__record *record, const cb__comparison *comparis
     if (n > 0 && comparisons[0].nsides > 2)
         bests(&w, comparisons, n);
     if (n == 1 && comparisons[0].npairs == 1)
-        cb__put_text(&w, "decision", cb__decision_name(comparisons[0].pairs[0].decision));
+        cb__json_put_text(&w, "decision", cb__decision_name(comparisons[0].pairs[0].decision));
     cb__json_end(&w);
     cb__buf_puts(out, "\n");
 }

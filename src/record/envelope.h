@@ -5,10 +5,6 @@
 #include "record/record.h"
 
 void cb__envelope_begin(cb__json_writer *w, const cb__record *record);
-void cb__put_text(cb__json_writer *w, const char *key, const char *value);
-void cb__put_real(cb__json_writer *w, const char *key, double value);
-void cb__put_int(cb__json_writer *w, const char *key, int64_t value);
-void cb__put_bool(cb__json_writer *w, const char *key, bool value);
 /* {"lo","mid","hi","coverage"}; null where there is no figure. */
 void cb__put_interval(cb__json_writer *w, const char *key, cb__interval x);
 /* A result of a comparison: one pair. */

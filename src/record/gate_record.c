@@ -8,8 +8,8 @@ static void build(cb__json_writer *w, const char *key, const cb__build *b, const
 {
     cb__json_key(w, key);
     cb__json_object(w);
-    cb__put_text(w, "from", b->asked);
-    cb__put_text(w, "tool_source_id", *b->tool_source_id ? b->tool_source_id : NULL);
+    cb__json_put_text(w, "from", b->asked);
+    cb__json_put_text(w, "tool_source_id", *b->tool_source_id ? b->tool_source_id : NULL);
     cb__json_key(w, "kernels_only_here");
     cb__json_array(w);
     for (int i = 0; i < nalone; i++)
@@ -22,9 +22,9 @@ static void module_of(cb__json_writer *w, const char *key, const cb__build_modul
 {
     cb__json_key(w, key);
     cb__json_object(w);
-    cb__put_text(w, "module", m->name);
-    cb__put_text(w, "build_id", *m->build_id ? m->build_id : NULL);
-    cb__put_text(w, "source_id", *m->source_id ? m->source_id : NULL);
+    cb__json_put_text(w, "module", m->name);
+    cb__json_put_text(w, "build_id", *m->build_id ? m->build_id : NULL);
+    cb__json_put_text(w, "source_id", *m->source_id ? m->source_id : NULL);
     cb__json_end(w);
 }
 
@@ -41,13 +41,13 @@ static void cases(cb__json_writer *w, const cb__gate *g)
     for (int i = 0; i < g->ncases; i++) {
         const cb__gate_case *c = &g->cases[i];
         cb__json_object(w);
-        cb__put_text(w, "variant", c->variant);
-        cb__put_text(w, "shape", c->shape);
-        cb__put_text(w, "cache", cb__cache_name(c->cache));
+        cb__json_put_text(w, "variant", c->variant);
+        cb__json_put_text(w, "shape", c->shape);
+        cb__json_put_text(w, "cache", cb__cache_name(c->cache));
         module_of(w, "base", &g->base.modules[c->base]);
         module_of(w, "head", &g->head.modules[c->head]);
-        cb__put_text(w, "outcome", cb__gate_outcome_name(cb__gate_outcome_of(c)));
-        cb__put_text(w, "why", c->refused.status == CB_OK ? NULL : c->refused.message);
+        cb__json_put_text(w, "outcome", cb__gate_outcome_name(cb__gate_outcome_of(c)));
+        cb__json_put_text(w, "why", c->refused.status == CB_OK ? NULL : c->refused.message);
         cb__json_key(w, "result"); /* which of `results` */
         if (measured(c))
             cb__json_int(w, n++);
@@ -73,7 +73,7 @@ void cb__record_gate(const cb__record *record, const cb__gate *g, cb__buf *out)
         if (measured(&g->cases[i]))
             cb__put_pair(&w, &g->cases[i].comparison, &g->cases[i].comparison.pairs[0]);
     cb__json_end(&w);
-    cb__put_text(&w, "verdict", cb__gate_verdict_name(cb__gate_verdict(g)));
+    cb__json_put_text(&w, "verdict", cb__gate_verdict_name(cb__gate_verdict(g)));
     cb__json_end(&w);
     cb__buf_puts(out, "\n");
 }
@@ -131,13 +131,13 @@ static void entry(cb__json_writer *w, const cb__gate_case *c, int side)
     snprintf(name, sizeof name, "%s%s%s/%s/%s", c->variant, c->shape ? "/" : "",
              c->shape ? c->shape : "", cb__cache_name(c->cache), side ? "head" : "base");
     cb__json_object(w);
-    cb__put_text(w, "name", name);
-    cb__put_text(w, "run_name", name);
-    cb__put_text(w, "run_type", "iteration");
-    cb__put_int(w, "iterations", launches(x));
-    cb__put_real(w, "real_time", x->sides[side].time_ns.mid);
-    cb__put_real(w, "cpu_time", x->sides[side].time_ns.mid);
-    cb__put_text(w, "time_unit", "ns");
+    cb__json_put_text(w, "name", name);
+    cb__json_put_text(w, "run_name", name);
+    cb__json_put_text(w, "run_type", "iteration");
+    cb__json_put_int(w, "iterations", launches(x));
+    cb__json_put_real(w, "real_time", x->sides[side].time_ns.mid);
+    cb__json_put_real(w, "cpu_time", x->sides[side].time_ns.mid);
+    cb__json_put_text(w, "time_unit", "ns");
     cb__json_end(w);
 }
 
@@ -148,9 +148,9 @@ void cb__record_gate_benchmark(const cb__record *record, const cb__gate *g, cb__
     cb__json_object(&w);
     cb__json_key(&w, "context");
     cb__json_object(&w);
-    cb__put_text(&w, "date", record->started);
-    cb__put_text(&w, "executable", "coldbench gate");
-    cb__put_int(&w, "num_cpus", record->device ? record->device->threads : 0);
+    cb__json_put_text(&w, "date", record->started);
+    cb__json_put_text(&w, "executable", "coldbench gate");
+    cb__json_put_int(&w, "num_cpus", record->device ? record->device->threads : 0);
     cb__json_end(&w);
     cb__json_key(&w, "benchmarks");
     cb__json_array(&w);

@@ -24,7 +24,7 @@ static void shape(cb__json_writer *w, const cb__case *c)
     cb__json_key(w, "shape");
     cb__json_object(w);
     for (int i = 0; i < c->kernel->ndims; i++)
-        cb__put_int(w, c->kernel->dims[i].name, c->shape[i]);
+        cb__json_put_int(w, c->kernel->dims[i].name, c->shape[i]);
     cb__json_end(w);
 }
 
@@ -67,9 +67,9 @@ static void ring(cb__json_writer *w, const cb__run_case *c, const cb__evidence *
         return;
     }
     cb__json_object(w);
-    cb__put_int(w, "sets", c->plan.k);
-    cb__put_int(w, "set_bytes", (int64_t)c->plan.touched_bytes);
-    cb__put_int(w, "needed_bytes", (int64_t)c->plan.needed_bytes);
+    cb__json_put_int(w, "sets", c->plan.k);
+    cb__json_put_int(w, "set_bytes", (int64_t)c->plan.touched_bytes);
+    cb__json_put_int(w, "needed_bytes", (int64_t)c->plan.needed_bytes);
     cb__json_key(w, "cold_operands");
     cb__json_array(w);
     for (int i = 0; i < c->c.kernel->noperands; i++)
@@ -89,8 +89,8 @@ static void figures(cb__json_writer *w, const cb__run_row *row)
     cb__put_interval(w, "of_twin", e->of_twin);
     cb__put_interval(w, "of_ceiling", row->of_ceiling);
     cb__put_interval(w, "ceiling_gb_per_s", e->asymptote_gb_per_s);
-    cb__put_real(w, "floor_ns", e->floor_ns);
-    cb__put_real(w, "floor_share", cb__floor_share(e));
+    cb__json_put_real(w, "floor_ns", e->floor_ns);
+    cb__json_put_real(w, "floor_share", cb__floor_share(e));
 }
 
 static void result(cb__json_writer *w, const cb__run_case *c, const cb__run_row *row)
@@ -99,28 +99,28 @@ static void result(cb__json_writer *w, const cb__run_case *c, const cb__run_row 
     cb__buf variant = CB__BUF_INIT;
     cb__case_variant_text(&c->c, &variant);
     cb__json_object(w);
-    cb__put_text(w, "kernel", c->c.kernel->name);
-    cb__put_text(w, "variant", cb__buf_text(&variant));
+    cb__json_put_text(w, "kernel", c->c.kernel->name);
+    cb__json_put_text(w, "variant", cb__buf_text(&variant));
     cb__buf_fini(&variant);
     choices(w, "params", c->c.kernel->params, c->c.params, c->c.kernel->nparams);
     choices(w, "tunables", c->c.impl->tunables, c->c.tunables, c->c.impl->ntunables);
     shape(w, &c->c);
-    cb__put_text(w, "cache", cb__cache_name(e->cache));
-    cb__put_text(w, "submit", cb__submit_name(e->submit));
-    cb__put_int(w, "threads", c->device.threads);
-    cb__put_text(w, "clock", e->submit == CB__SOLO ? "host" : c->device.clock);
-    cb__put_int(w, "bytes_read", (int64_t)c->c.cost.bytes_read);
-    cb__put_int(w, "bytes_written", (int64_t)c->c.cost.bytes_written);
-    cb__put_real(w, "flops", c->c.cost.flops);
+    cb__json_put_text(w, "cache", cb__cache_name(e->cache));
+    cb__json_put_text(w, "submit", cb__submit_name(e->submit));
+    cb__json_put_int(w, "threads", c->device.threads);
+    cb__json_put_text(w, "clock", e->submit == CB__SOLO ? "host" : c->device.clock);
+    cb__json_put_int(w, "bytes_read", (int64_t)c->c.cost.bytes_read);
+    cb__json_put_int(w, "bytes_written", (int64_t)c->c.cost.bytes_written);
+    cb__json_put_real(w, "flops", c->c.cost.flops);
     figures(w, row);
-    cb__put_text(w, "twin", *c->twins[e->cache] ? c->twins[e->cache] : NULL);
+    cb__json_put_text(w, "twin", *c->twins[e->cache] ? c->twins[e->cache] : NULL);
     ring(w, c, e);
-    cb__put_text(w, "residency", *row->residency ? row->residency : NULL);
-    cb__put_real(w, "prepare_ns", c->prepare_ns);
+    cb__json_put_text(w, "residency", *row->residency ? row->residency : NULL);
+    cb__json_put_real(w, "prepare_ns", c->prepare_ns);
     samples(w, row);
-    cb__put_int(w, "rounds", e->rounds);
+    cb__json_put_int(w, "rounds", e->rounds);
     cb__put_checks(w, row->checks, row->nchecks);
-    cb__put_text(w, "verdict", cb_verdict_name(row->verdict));
+    cb__json_put_text(w, "verdict", cb_verdict_name(row->verdict));
     cb__json_end(w);
 }
 
@@ -140,7 +140,7 @@ void cb__record_run(const cb__record *record, const cb__run_case *cases, int n, 
     if (rows == 1)
         for (int i = 0; i < n; i++)
             if (cases[i].nrows)
-                cb__put_text(&w, "verdict", cb_verdict_name(cases[i].rows[0].verdict));
+                cb__json_put_text(&w, "verdict", cb_verdict_name(cases[i].rows[0].verdict));
     cb__json_end(&w);
     cb__buf_puts(out, "\n");
 }

@@ -4,32 +4,32 @@
 static void put_fault(cb__json_writer *w, const cb__fault_result *f)
 {
     cb__json_object(w);
-    cb__put_text(w, "name", f->name);
-    cb__put_text(w, "expected", f->expected);
-    cb__put_text(w, "got", f->got);
-    cb__put_int(w, "runs", f->runs);
-    cb__put_int(w, "right", f->right);
-    cb__put_text(w, "detail", *f->detail ? f->detail : NULL);
-    cb__put_real(w, "wall_s", f->wall_s);
+    cb__json_put_text(w, "name", f->name);
+    cb__json_put_text(w, "expected", f->expected);
+    cb__json_put_text(w, "got", f->got);
+    cb__json_put_int(w, "runs", f->runs);
+    cb__json_put_int(w, "right", f->right);
+    cb__json_put_text(w, "detail", *f->detail ? f->detail : NULL);
+    cb__json_put_real(w, "wall_s", f->wall_s);
     cb__json_end(w);
 }
 
 static void put_kind(cb__json_writer *w, const cb__trial *trial, const cb__tally *tally)
 {
-    cb__put_text(w, "a", trial->a);
-    cb__put_text(w, "b", trial->b);
-    cb__put_text(w, "shape", trial->shape);
-    cb__put_real(w, "margin", trial->margin);
-    cb__put_int(w, "runs", tally->runs);
-    cb__put_int(w, "slower", tally->slower);
-    cb__put_int(w, "faster", tally->faster);
-    cb__put_int(w, "ties", tally->ties);
-    cb__put_int(w, "undecided", tally->undecided);
-    cb__put_int(w, "broken", tally->broken);
-    cb__put_real(w, "median_s", cb__tally_seconds(tally, 0.5));
-    cb__put_real(w, "p90_s", cb__tally_seconds(tally, 0.9));
-    cb__put_real(w, "ratio", cb__tally_ratio(tally));
-    cb__put_real(w, "measure_s", tally->measure_s);
+    cb__json_put_text(w, "a", trial->a);
+    cb__json_put_text(w, "b", trial->b);
+    cb__json_put_text(w, "shape", trial->shape);
+    cb__json_put_real(w, "margin", trial->margin);
+    cb__json_put_int(w, "runs", tally->runs);
+    cb__json_put_int(w, "slower", tally->slower);
+    cb__json_put_int(w, "faster", tally->faster);
+    cb__json_put_int(w, "ties", tally->ties);
+    cb__json_put_int(w, "undecided", tally->undecided);
+    cb__json_put_int(w, "broken", tally->broken);
+    cb__json_put_real(w, "median_s", cb__tally_seconds(tally, 0.5));
+    cb__json_put_real(w, "p90_s", cb__tally_seconds(tally, 0.9));
+    cb__json_put_real(w, "ratio", cb__tally_ratio(tally));
+    cb__json_put_real(w, "measure_s", tally->measure_s);
 }
 
 static void put_aa(cb__json_writer *w, const cb__selftest *s, cb__condition condition)
@@ -41,14 +41,14 @@ static void put_aa(cb__json_writer *w, const cb__selftest *s, cb__condition cond
         return;
     }
     cb__json_object(w);
-    cb__put_int(w, "runs", sum.runs);
-    cb__put_int(w, "false_alarms", sum.false_alarms);
-    cb__put_int(w, "ties", sum.ties);
-    cb__put_int(w, "undecided", sum.undecided);
-    cb__put_real(w, "rate_below",
-                 cb__binomial_upper(sum.false_alarms, sum.runs, CB__TRIALS_CONFIDENCE));
-    cb__put_real(w, "rate_confidence", CB__TRIALS_CONFIDENCE);
-    cb__put_real(w, "measure_s", sum.measure_s);
+    cb__json_put_int(w, "runs", sum.runs);
+    cb__json_put_int(w, "false_alarms", sum.false_alarms);
+    cb__json_put_int(w, "ties", sum.ties);
+    cb__json_put_int(w, "undecided", sum.undecided);
+    cb__json_put_real(w, "rate_below",
+                      cb__binomial_upper(sum.false_alarms, sum.runs, CB__TRIALS_CONFIDENCE));
+    cb__json_put_real(w, "rate_confidence", CB__TRIALS_CONFIDENCE);
+    cb__json_put_real(w, "measure_s", sum.measure_s);
     cb__json_key(w, "kinds");
     cb__json_array(w);
     for (int i = 0; i < s->ntrials; i++) {
@@ -72,9 +72,9 @@ static void put_planted(cb__json_writer *w, const cb__selftest *s, cb__condition
         if (!(trial->effect > 0) || tally->runs == 0)
             continue;
         cb__json_object(w);
-        cb__put_real(w, "effect", trial->effect);
-        cb__put_int(w, "found", tally->slower);
-        cb__put_bool(w, "judged", trial->judged);
+        cb__json_put_real(w, "effect", trial->effect);
+        cb__json_put_int(w, "found", tally->slower);
+        cb__json_put_bool(w, "judged", trial->judged);
         put_kind(w, trial, tally);
         cb__json_end(w);
     }
@@ -104,10 +104,10 @@ static void put_timer(cb__json_writer *w, const cb__selftest *s)
         return;
     }
     cb__json_object(w);
-    cb__put_real(w, "resolution_ns", s->clock.resolution_ns);
-    cb__put_real(w, "cost_ns", s->clock.cost_ns);
-    cb__put_int(w, "backwards", s->clock.backwards);
-    cb__put_bool(w, "good", s->clock_good);
+    cb__json_put_real(w, "resolution_ns", s->clock.resolution_ns);
+    cb__json_put_real(w, "cost_ns", s->clock.cost_ns);
+    cb__json_put_int(w, "backwards", s->clock.backwards);
+    cb__json_put_bool(w, "good", s->clock_good);
     cb__json_end(w);
 }
 
@@ -124,7 +124,7 @@ void cb__record_selftest(const cb__record *record, const cb__selftest *selftest,
     for (int i = 0; i < selftest->nfaults; i++)
         put_fault(&w, &selftest->faults[i]);
     cb__json_end(&w);
-    cb__put_bool(&w, "passed", cb__selftest_passed(selftest));
+    cb__json_put_bool(&w, "passed", cb__selftest_passed(selftest));
     cb__json_key(&w, "results");
     cb__json_array(&w);
     cb__json_end(&w);

@@ -17,16 +17,16 @@ static void one_process(cb__json_writer *w, const cb__group *g, int sweep)
 {
     const cb__pages *pages = &g->pages[sweep];
     cb__json_object(w);
-    cb__put_int(w, "sweep", sweep);
+    cb__json_put_int(w, "sweep", sweep);
     if (pages->known) {
-        cb__put_int(w, "resident_bytes", (int64_t)pages->resident_bytes);
-        cb__put_int(w, "huge_bytes", (int64_t)pages->huge_bytes);
+        cb__json_put_int(w, "resident_bytes", (int64_t)pages->resident_bytes);
+        cb__json_put_int(w, "huge_bytes", (int64_t)pages->huge_bytes);
     }
-    cb__put_int(w, "sampled_words", (int64_t)g->sampled_words[sweep]);
-    cb__put_int(w, "distinct_words", (int64_t)g->distinct_words[sweep]);
-    cb__put_real(w, "steal_s", g->steal_s[sweep]);
-    cb__put_real(w, "wall_s", g->wall_s[sweep]);
-    cb__put_int(w, "involuntary_switches", g->involuntary[sweep]);
+    cb__json_put_int(w, "sampled_words", (int64_t)g->sampled_words[sweep]);
+    cb__json_put_int(w, "distinct_words", (int64_t)g->distinct_words[sweep]);
+    cb__json_put_real(w, "steal_s", g->steal_s[sweep]);
+    cb__json_put_real(w, "wall_s", g->wall_s[sweep]);
+    cb__json_put_int(w, "involuntary_switches", g->involuntary[sweep]);
     cb__json_end(w);
 }
 
@@ -37,9 +37,9 @@ static void all_groups(cb__json_writer *w, const cb__probe *probe)
     for (int i = 0; i < probe->ngroups; i++) {
         const cb__group *g = &probe->groups[i];
         cb__json_object(w);
-        cb__put_int(w, "threads", g->threads);
-        cb__put_text(w, "placement", placement(g->scattered));
-        cb__put_text(w, "pages", g->base_pages ? "base" : "huge");
+        cb__json_put_int(w, "threads", g->threads);
+        cb__json_put_text(w, "placement", placement(g->scattered));
+        cb__json_put_text(w, "pages", g->base_pages ? "base" : "huge");
         cb__json_key(w, "sweeps");
         cb__json_array(w);
         for (int s = 0; s < CB__SWEEPS; s++)
@@ -72,7 +72,7 @@ static void readings(cb__json_writer *w, const cb__reading *of, int n, int sweep
         covered[i] = of[i].covered;
     }
     cb__json_object(w);
-    cb__put_int(w, "sweep", sweep);
+    cb__json_put_int(w, "sweep", sweep);
     put_numbers(w, "value", value, n);
     put_numbers(w, "folded", folded, n);
     put_numbers(w, "clock_hz", clock, n);
@@ -99,9 +99,9 @@ static void all_series(cb__json_writer *w, const cb__probe *probe)
     for (int i = 0; i < probe->nseries; i++) {
         const cb__probe_series *p = &probe->series[i];
         cb__json_object(w);
-        cb__put_text(w, "kind", kinds[p->kind]);
-        cb__put_text(w, "what", p->what);
-        cb__put_int(w, "group", p->group);
+        cb__json_put_text(w, "kind", kinds[p->kind]);
+        cb__json_put_text(w, "what", p->what);
+        cb__json_put_int(w, "group", p->group);
         cb__json_key(w, "bytes");
         cb__json_ints(w, p->bytes, (size_t)p->n);
         cb__json_key(w, "sweeps");
@@ -122,9 +122,9 @@ static void all_scalars(cb__json_writer *w, const cb__probe *probe)
     for (int i = 0; i < probe->nscalars; i++) {
         const cb__scalar *s = &probe->scalars[i];
         cb__json_object(w);
-        cb__put_text(w, "kind", scalar_kinds[s->kind]);
-        cb__put_text(w, "what", s->what);
-        cb__put_int(w, "group", s->group);
+        cb__json_put_text(w, "kind", scalar_kinds[s->kind]);
+        cb__json_put_text(w, "what", s->what);
+        cb__json_put_int(w, "group", s->group);
         put_numbers(w, "values", s->values, probe->planned);
         cb__json_end(w);
     }
@@ -163,11 +163,11 @@ void cb__record_sweeps(const cb__record *record, const cb__probe *probe, const c
     cb__model_put(model, &w);
     cb__json_end(&w);
     raw(&w, probe);
-    cb__put_text(&w, "dropped", probe->dropped);
-    cb__put_bool(&w, "quick", probe->quick);
-    cb__put_int(&w, "sweeps", probe->sweeps);
-    cb__put_real(&w, "core_hz", known(probe->clock_hz));
-    cb__put_real(&w, "port_bound_gb_per_s", known(probe->port_bound_gb_per_s));
+    cb__json_put_text(&w, "dropped", probe->dropped);
+    cb__json_put_bool(&w, "quick", probe->quick);
+    cb__json_put_int(&w, "sweeps", probe->sweeps);
+    cb__json_put_real(&w, "core_hz", known(probe->clock_hz));
+    cb__json_put_real(&w, "port_bound_gb_per_s", known(probe->port_bound_gb_per_s));
     cb__json_key(&w, "results");
     cb__json_array(&w);
     cb__json_end(&w);

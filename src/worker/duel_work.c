@@ -1,39 +1,13 @@
 /* A comparison's requests and answers. */
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "worker/members.h"
 #include "worker/work.h"
 
 enum { BLOCKS_MAX = 100000 };
-
-static void put_int(cb__json_writer *w, const char *key, int64_t value)
-{
-    cb__json_key(w, key);
-    cb__json_int(w, value);
-}
-
-static void put_hex(cb__json_writer *w, uint64_t value)
-{
-    char text[24];
-    snprintf(text, sizeof text, "%016" PRIx64, value);
-    cb__json_string(w, text);
-}
-
-static bool hex_of(const cb__json *v, uint64_t *value)
-{
-    const char *digits = cb__json_text(v, "");
-    *value = strtoull(digits, NULL, 16);
-    return strlen(digits) == 16 && strspn(digits, "0123456789abcdef") == 16;
-}
-
-static void put_real(cb__json_writer *w, const char *key, double value)
-{
-    cb__json_key(w, key);
-    cb__json_number(w, value);
-}
 
 /* ---- request ---- */
 
@@ -44,13 +18,13 @@ static void write_arm(cb__json_writer *w, const cb__work_arm *arm)
     cb__json_string(w, arm->variant);
     cb__json_key(w, "module");
     cb__json_string(w, arm->module);
-    put_int(w, "module_fd", arm->module_fd);
-    put_int(w, "ring_fd", arm->ring_fd);
+    cb__json_put_int(w, "module_fd", arm->module_fd);
+    cb__json_put_int(w, "ring_fd", arm->ring_fd);
     cb__json_key(w, "ring_digest");
-    put_hex(w, arm->ring_digest);
+    cb__hex_write(w, arm->ring_digest);
     cb__json_key(w, "expected");
     if (arm->expects)
-        put_hex(w, arm->expected);
+        cb__hex_write(w, arm->expected);
     else
         cb__json_null(w);
     cb__json_end(w);
@@ -64,7 +38,7 @@ void cb__duel_work_write(const cb__work *work, cb__json_writer *w)
         cb__json_object(w);
         cb__json_key(w, "processors");
         cb__json_string(w, work->known.processors);
-        put_int(w, "isa", work->known.isa);
+        cb__json_put_int(w, "isa", work->known.isa);
         cb__json_end(w);
     }
     if (!d->narms)
@@ -80,16 +54,16 @@ void cb__duel_work_write(const cb__work *work, cb__json_writer *w)
                               (int64_t)d->layout.slot_bytes, (int64_t)d->layout.static_bytes};
     cb__json_key(w, "layout");
     cb__json_ints(w, layout, 5);
-    put_int(w, "arm", d->arm);
-    put_int(w, "head", d->head);
-    put_int(w, "timed", d->timed);
-    put_int(w, "floor", d->floor);
-    put_int(w, "look", d->look);
-    put_int(w, "poison_seed", (int64_t)d->poison_seed);
-    put_int(w, "blocks_min", d->blocks_min);
-    put_int(w, "batch", d->batch);
-    put_int(w, "repeats", d->repeats);
-    put_int(w, "readings", d->readings);
+    cb__json_put_int(w, "arm", d->arm);
+    cb__json_put_int(w, "head", d->head);
+    cb__json_put_int(w, "timed", d->timed);
+    cb__json_put_int(w, "floor", d->floor);
+    cb__json_put_int(w, "look", d->look);
+    cb__json_put_int(w, "poison_seed", (int64_t)d->poison_seed);
+    cb__json_put_int(w, "blocks_min", d->blocks_min);
+    cb__json_put_int(w, "batch", d->batch);
+    cb__json_put_int(w, "repeats", d->repeats);
+    cb__json_put_int(w, "readings", d->readings);
     cb__json_end(w);
 }
 
@@ -107,9 +81,9 @@ static cb_status read_arm(const cb__json *json, cb__work_arm *arm, cb_error *err
     arm->ring_fd = (int)ring_fd;
     const cb__json *expected = cb__json_get(json, "expected");
     arm->expects = cb__json_is_string(expected);
-    if (status == CB_OK && arm->expects && !hex_of(expected, &arm->expected))
+    if (status == CB_OK && arm->expects && !cb__hex_read(expected, &arm->expected))
         status = cb_error_set(err, CB_USAGE, "request: 'expected' is no digest");
-    if (status == CB_OK && !hex_of(cb__json_get(json, "ring_digest"), &arm->ring_digest))
+    if (status == CB_OK && !cb__hex_read(cb__json_get(json, "ring_digest"), &arm->ring_digest))
         status = cb_error_set(err, CB_USAGE, "request: 'ring_digest' is no digest");
     return status;
 }
@@ -218,7 +192,7 @@ static void write_findings(cb__json_writer *w, const cb__duelist_result *arm)
     cb__json_key(w, "digests");
     cb__json_array(w);
     for (int i = 0; i < CB__PHASES; i++)
-        put_hex(w, arm->digests[i]);
+        cb__hex_write(w, arm->digests[i]);
     cb__json_end(w);
     cb__json_key(w, "edits");
     cb__json_bool(w, arm->edits);
@@ -232,10 +206,7 @@ void cb__duel_answer_write(const cb__duel_answer *a, int narms, cb__buf *line)
     const cb__duel_result *r = &a->result;
     size_t slots = (size_t)r->blocks * (size_t)narms;
     cb__json_writer w;
-    cb__json_begin(&w, line, false);
-    cb__json_object(&w);
-    cb__json_key(&w, "type");
-    cb__json_string(&w, "duel");
+    cb__answer_begin(&w, line, "duel");
     cb__json_key(&w, "arms");
     cb__json_array(&w);
     for (int i = 0; i < narms; i++)
@@ -255,51 +226,24 @@ void cb__duel_answer_write(const cb__duel_answer *a, int narms, cb__buf *line)
     cb__json_ints(&w, r->order, slots);
     cb__json_key(&w, "block_involuntary");
     cb__json_ints(&w, r->involuntary, (size_t)r->blocks);
-    put_int(&w, "batch", r->batch);
-    put_int(&w, "repeats", r->repeats);
-    put_int(&w, "readings", r->readings);
-    put_real(&w, "gap_ns", r->gap_ns);
-    put_real(&w, "floor_ns", r->floor_ns);
-    put_int(&w, "measured_ns", (int64_t)r->measured_ns);
-    put_int(&w, "elapsed_ns", (int64_t)r->elapsed_ns);
-    put_real(&w, "clock_hz", a->clock_hz);
-    put_real(&w, "steal_s", a->steal_s);
-    put_real(&w, "wall_s", a->wall_s);
-    put_int(&w, "involuntary", a->involuntary);
-    cb__json_end(&w);
-    cb__buf_puts(line, "\n");
+    cb__json_put_int(&w, "batch", r->batch);
+    cb__json_put_int(&w, "repeats", r->repeats);
+    cb__json_put_int(&w, "readings", r->readings);
+    cb__json_put_real(&w, "gap_ns", r->gap_ns);
+    cb__json_put_real(&w, "floor_ns", r->floor_ns);
+    cb__json_put_int(&w, "measured_ns", (int64_t)r->measured_ns);
+    cb__json_put_int(&w, "elapsed_ns", (int64_t)r->elapsed_ns);
+    cb__json_put_real(&w, "clock_hz", a->clock_hz);
+    cb__json_put_real(&w, "steal_s", a->steal_s);
+    cb__json_put_real(&w, "wall_s", a->wall_s);
+    cb__json_put_int(&w, "involuntary", a->involuntary);
+    cb__answer_end(&w, line);
 }
 
-/* The answer may be a stranger's: each member is looked at before it is believed. */
-
-static cb_status garbage(cb_error *err, const char *what)
-{
-    return cb_error_set(err, CB_GARBAGE, "the worker's answer is not one: %s", what);
-}
-
-static int64_t int_of(const cb__json *v, const char *key, int64_t min, int64_t max, cb_error *err)
-{
-    int64_t value = cb__json_i64(v, min);
-    if (value != cb__json_i64(v, max) || value < min || value > max) {
-        garbage(err, key);
-        return min;
-    }
-    return value;
-}
-
+/* Not negative. */
 static int64_t integer(const cb__json *json, const char *key, int64_t max, cb_error *err)
 {
-    return int_of(cb__json_get(json, key), key, 0, max, err);
-}
-
-/* Not negative; NaN where it is null. */
-static double real(const cb__json *json, const char *key, cb_error *err)
-{
-    const cb__json *v = cb__json_get(json, key);
-    double value = cb__json_real(v, (double)NAN);
-    if (!v || value < 0)
-        garbage(err, key);
-    return value;
+    return cb__answer_int(json, key, 0, max, err);
 }
 
 static void read_findings(const cb__json *json, cb__duelist_result *arm, cb_error *err)
@@ -307,12 +251,9 @@ static void read_findings(const cb__json *json, cb__duelist_result *arm, cb_erro
     const cb__json *digests = cb__json_get(json, "digests");
     const cb__json *launch = cb__json_get(json, "launch");
     for (int i = 0; i < CB__PHASES; i++)
-        if (!hex_of(cb__json_at(digests, (size_t)i), &arm->digests[i]))
-            garbage(err, "digests");
-    const cb__json *edits = cb__json_get(json, "edits");
-    arm->edits = cb__json_truth(edits, false);
-    if (arm->edits != cb__json_truth(edits, true))
-        garbage(err, "edits");
+        if (!cb__hex_read(cb__json_at(digests, (size_t)i), &arm->digests[i]))
+            cb__garbage(err, "digests");
+    arm->edits = cb__answer_truth(json, "edits", err);
     if (cb__json_is_string(launch))
         cb_error_set(&arm->launch, CB_WRONG, "%s", cb__json_text(launch, ""));
 }
@@ -323,14 +264,14 @@ static void read_entries(const cb__json *json, const cb__work *work, const cb__p
     size_t n = cb__json_size(json);
     if (n > (size_t)cb__duel_entries(plan, work->duel.narms) ||
         plan->slot_bytes + CB__EXCHANGE_HEAD > work->exchange_bytes)
-        n = 0, garbage(err, "entries");
+        n = 0, cb__garbage(err, "entries");
     const int64_t max[] = {work->duel.narms - 1, CB__PHASES - 1, plan->slots - 1, plan->sets - 1,
                            (int64_t)(work->exchange_bytes - CB__EXCHANGE_HEAD - plan->slot_bytes)};
     for (size_t i = 0; i < n && err->status == CB_OK; i++) {
         int64_t v[5];
         for (size_t j = 0; j < 5; j++)
-            v[j] = int_of(cb__json_at(cb__json_at(json, i), j), "an output outside the exchange", 0,
-                          max[j], err);
+            v[j] = cb__answer_int_of(cb__json_at(cb__json_at(json, i), j),
+                                     "an output outside the exchange", 0, max[j], err);
         r->entries[i] =
             (cb__duel_entry){(int)v[0], (int)v[1], (int)v[2], (int)v[3], (uint64_t)v[4]};
     }
@@ -347,20 +288,21 @@ static void read_blocks(const cb__json *json, const cb__work *work, cb__duel_res
     int64_t most = work->nmodes ? work->modes[0].blocks : 0;
     if ((int64_t)blocks > most || cb__json_size(ns) != blocks * arms ||
         cb__json_size(order) != blocks * arms || cb__json_size(involuntary) != blocks)
-        blocks = 0, garbage(err, "the number of blocks");
+        blocks = 0, cb__garbage(err, "the number of blocks");
     for (size_t b = 0; b < blocks && err->status == CB_OK; b++) {
         unsigned seen = 0;
         for (size_t i = b * arms; i < (b + 1) * arms; i++) {
             r->ns[i] = cb__json_real(cb__json_at(ns, i), 0);
-            r->order[i] = int_of(cb__json_at(order, i), "order", 0, work->duel.narms - 1, err);
+            r->order[i] =
+                cb__answer_int_of(cb__json_at(order, i), "order", 0, work->duel.narms - 1, err);
             seen |= 1u << r->order[i];
             if (!(r->ns[i] > 0) || !isfinite(r->ns[i]))
-                garbage(err, "a time that is not positive");
+                cb__garbage(err, "a time that is not positive");
         }
         if (seen != (1u << arms) - 1)
-            garbage(err, "an order that leaves an arm out");
+            cb__garbage(err, "an order that leaves an arm out");
         r->involuntary[b] =
-            int_of(cb__json_at(involuntary, b), "block_involuntary", 0, INT32_MAX, err);
+            cb__answer_int_of(cb__json_at(involuntary, b), "block_involuntary", 0, INT32_MAX, err);
     }
     r->blocks = (int)blocks;
 }
@@ -377,7 +319,7 @@ cb_status cb__duel_answer_read(const cb__json *json, const cb__work *work, const
     cb__duel_result *r = &a->result;
     const cb__json *arms = cb__json_get(json, "arms");
     if (cb__json_size(arms) != (size_t)work->duel.narms)
-        garbage(&own, "arms");
+        cb__garbage(&own, "arms");
     bool failed = false;
     for (int i = 0; i < work->duel.narms; i++) {
         read_findings(cb__json_at(arms, (size_t)i), &r->arms[i], &own);
@@ -386,17 +328,17 @@ cb_status cb__duel_answer_read(const cb__json *json, const cb__work *work, const
     read_entries(cb__json_get(json, "entries"), work, plan, r, &own);
     read_blocks(json, work, r, &own);
     if (work->duel.timed && r->blocks == 0 && !failed)
-        garbage(&own, "no blocks, and no failed launch either");
+        cb__garbage(&own, "no blocks, and no failed launch either");
     r->batch = (int)integer(json, "batch", CB__BATCH_MAX, &own);
     r->repeats = (int)integer(json, "repeats", CB__REPEATS_MAX, &own);
     r->readings = (int)integer(json, "readings", CB__READINGS, &own);
-    r->gap_ns = real(json, "gap_ns", &own);
-    r->floor_ns = real(json, "floor_ns", &own);
+    r->gap_ns = cb__answer_real(json, "gap_ns", &own);
+    r->floor_ns = cb__answer_real(json, "floor_ns", &own);
     r->measured_ns = (uint64_t)integer(json, "measured_ns", time_max, &own);
     r->elapsed_ns = (uint64_t)integer(json, "elapsed_ns", time_max, &own);
-    a->clock_hz = real(json, "clock_hz", &own);
-    a->steal_s = real(json, "steal_s", &own);
-    a->wall_s = real(json, "wall_s", &own);
+    a->clock_hz = cb__answer_real(json, "clock_hz", &own);
+    a->steal_s = cb__answer_real(json, "steal_s", &own);
+    a->wall_s = cb__answer_real(json, "wall_s", &own);
     a->involuntary = integer(json, "involuntary", time_max, &own);
     return own.status == CB_OK ? CB_OK : cb_error_set(err, own.status, "%s", own.message);
 }
