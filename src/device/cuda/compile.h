@@ -24,13 +24,15 @@ typedef struct cb__cuda_source {
     const char *const *macros; /* "CB_BLOCK_ROWS=4", ..., NULL; or NULL */
 } cb__cuda_source;
 
-/* An image that the program carries, so that a machine with only a driver has it. */
+/* An image that the program carries, so that a machine with only a driver has it: a cubin, for
+ * devices of just that capability, or PTX, for those from it on. It serves a source with the same
+ * text and macros, macros in the same order. */
 typedef struct cb__cuda_embedded {
-    const char *text; /* of the source; equal by contents */
+    const char *text;
     const char *const *macros;
-    int capability; /* that it was made for */
+    int capability;
     const void *image;
-    size_t size;
+    size_t size; /* of PTX: without the NUL */
 } cb__cuda_embedded;
 
 typedef struct cb__cuda_compiler {
@@ -47,5 +49,6 @@ typedef struct cb__cuda_compiler {
  * the errors of NVRTC's log. */
 cb_status cb__cuda_compile(cb__cuda_compiler *compiler, const cb__cuda_source *source,
                            cb__buf *image, cb_error *err);
+void cb__cuda_compiler_fini(cb__cuda_compiler *compiler);
 
 #endif
