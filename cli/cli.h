@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/options.h"
+#include "kernel/shapes.h"
 #include "record/record.h"
 
 typedef struct cb__verb {
@@ -108,6 +109,12 @@ void cb__cli_parse(const cb__verb *verb, void *options, int argc, char **argv,
 cb_status cb__cli_model(const cb__common_options *options, const cb__suite *suite, uint64_t seed,
                         const cb__device_info *device, cb_model **out, cb_error *err);
 
+enum { CB__CLI_SHAPES_MAX = CB__OPTION_LIST_MAX + CB__SHAPES_MAX };
+/* The shapes asked for: those given, then those of the shipped list of that name (NULL: no list);
+ * one NULL where there is none. */
+cb_status cb__cli_shapes(const cb__option_list *given, const char *list,
+                         const char *shapes[CB__CLI_SHAPES_MAX], int *nshapes, cb_error *err);
+
 cb_status cb__outputs_open(const cb__common_options *options, cb__outputs *out, cb_error *err);
 /* Writes and closes; CB_IO names the file and the system's words (a full disk, say). */
 cb_status cb__outputs_write(cb__outputs *out, const cb__buf *json, const cb__buf *csv,
@@ -127,6 +134,8 @@ typedef struct cb__progress {
 } cb__progress;
 void cb__progress_start(cb__progress *p, const cb__common_options *options);
 void cb__progress_show(cb__progress *p, const char *text);
+/* "LABEL: round 3", or what is done where no round is. */
+void cb__progress_step(cb__progress *p, const char *label, const char *what, int round);
 void cb__progress_end(cb__progress *p);
 
 /* --seed, or one from the clock that reads back from a JSON number. */

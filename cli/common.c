@@ -60,6 +60,22 @@ void cb__cli_parse(const cb__verb *verb, void *options, int argc, char **argv,
     cb__buf_fini(&text);
 }
 
+cb_status cb__cli_shapes(const cb__option_list *given, const char *list,
+                         const char *shapes[CB__CLI_SHAPES_MAX], int *nshapes, cb_error *err)
+{
+    const cb__shape_list *shipped = NULL;
+    int n = 0;
+    for (int i = 0; i < given->count; i++)
+        shapes[n++] = given->items[i];
+    cb_status status = list ? cb__shape_list_find(list, &shipped, err) : CB_OK;
+    for (int i = 0; shipped && i < CB__SHAPES_MAX && shipped->shapes[i].shape; i++)
+        shapes[n++] = shipped->shapes[i].shape;
+    if (n == 0)
+        shapes[n++] = NULL;
+    *nshapes = n;
+    return status;
+}
+
 static cb_status open_file(const char *path, FILE **out, cb_error *err)
 {
     if (!path)
@@ -152,6 +168,16 @@ void cb__progress_show(cb__progress *p, const char *text)
     p->shown = true;
     fprintf(stderr, p->terminal ? "\r\033[K%s" : "%s\n", text);
     fflush(stderr);
+}
+
+void cb__progress_step(cb__progress *p, const char *label, const char *what, int round)
+{
+    char text[256];
+    if (round >= 0)
+        snprintf(text, sizeof text, "%s: round %d", label, round + 1);
+    else
+        snprintf(text, sizeof text, "%s: %s", label, what);
+    cb__progress_show(p, text);
 }
 
 void cb__progress_end(cb__progress *p)

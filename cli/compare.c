@@ -4,7 +4,7 @@
 
 #include "cli.h"
 #include "host/clock.h"
-#include "kernel/shapes.h"
+#include "model/query.h"
 #include "report/report.h"
 
 typedef struct compare_options {
@@ -82,7 +82,7 @@ typedef struct comparing {
     uint64_t seed, start_ns;
     const char *variants[CB__SIDES_MAX];
     int nvariants;
-    const char *shapes[CB__OPTION_LIST_MAX + CB__SHAPES_MAX];
+    const char *shapes[CB__CLI_SHAPES_MAX];
     int nshapes, measured;
     cb__compare_request *requests;
     cb__comparison *comparisons;
@@ -96,44 +96,10 @@ typedef struct comparing {
 static void show(void *arg, const char *what, int round)
 {
     comparing *r = arg;
-    char text[256];
-    if (round >= 0)
-        snprintf(text, sizeof text, "%s: round %d", r->label, round + 1);
-    else
-        snprintf(text, sizeof text, "%s: %s", r->label, what);
-    cb__progress_show(&r->progress, text);
+    cb__progress_step(&r->progress, r->label, what, round);
 }
 
 /* ---- what is asked ---- */
-
-static cb_status collect_shapes(comparing *r, cb_error *err)
-{
-    for (int i = 0; i < r->o.shapes.count; i++)
-        r->shapes[r->nshapes++] = r->o.shapes.items[i];
-    if (r->o.shape_list) {
-        const cb__shape_list *list = NULL;
-        if (cb__shape_list_find(r->o.shape_list, &list, err) != CB_OK)
-            return err->status;
-        for (int i = 0; i < CB__SHAPES_MAX && list->shapes[i].shape; i++)
-            r->shapes[r->nshapes++] = list->shapes[i].shape;
-    }
-    if (r->nshapes == 0)
-        r->shapes[r->nshapes++] = NULL;
-    return CB_OK;
-}
-
-/* Bytes behind which these threads stream from memory, as probed; 0: not known. */
-static uint64_t beyond_bytes(const comparing *r)
-{
-    cb_resident resident;
-    cb_figure knee;
-    if (!r->model)
-        return 0;
-    int threads = r->o.common.threads ? (int)r->o.common.threads : r->model->threads;
-    cb_status status =
-        cb_model_resident(r->model, 0, CB_STREAM_PATTERN, threads, &resident, &knee, NULL);
-    return status == CB_OK && knee.verdict == CB_VERDICT_OK ? (uint64_t)knee.hi : 0;
-}
 
 /* Warm: whether the operands can be in the caches at all. */
 static cb_resident resident_of(const comparing *r, const cb__comparison *c)
@@ -176,34 +142,18 @@ static cb_status make_requests(comparing *r, cb_error *err)
     return CB_OK;
 }
 
-static cb_status describe(comparing *r, cb_error *err)
-{
-    const cb__compare_request *q = &r->requests[0];
-    cb__work work = {.op = "describe",
-                     .device = q->device,
-                     .threads = q->threads,
-                     .ring_fd = -1,
-                     .reference_fd = -1,
-                     .exchange_fd = -1};
-    cb__json *answer = NULL;
-    cb_status status = cb__ask(&q->asker, &work, "describe", &answer, err);
-    if (status == CB_OK)
-        status = cb__describe_answer_read(answer, &r->device, err);
-    cb__json_free(answer);
-    return status;
-}
-
 static cb_status plan_all(comparing *r, cb_error *err)
 {
     double minimum = 0;
     uint64_t asked_ns = r->start_ns;
-    cb_status status = describe(r, err);
+    const cb__compare_request *q = &r->requests[0];
+    cb_status status = cb__describe(&q->asker, q->device, q->threads, &r->device, err);
     uint64_t model_ns = cb__clock_ns();
     if (status == CB_OK)
         status = cb__cli_model(&r->o.common, &r->suite, r->seed, &r->device, &r->model, err);
     r->start_ns = asked_ns + (cb__clock_ns() - model_ns); /* the model is outside the budget */
     for (int i = 0; i < r->nshapes && status == CB_OK; i++) {
-        r->requests[i].beyond_bytes = beyond_bytes(r);
+        r->requests[i].beyond_bytes = cb__model_beyond_bytes(r->model, q->threads);
         status = cb__compare_plan(&r->requests[i], &r->device, &r->comparisons[i], err);
         minimum += status == CB_OK ? cb__compare_budget_min(&r->comparisons[i]) : 0;
         r->comparisons[i].resident = resident_of(r, &r->comparisons[i]);
@@ -283,7 +233,7 @@ static int compare_all(comparing *r)
     cb__record record = {.kind = "compare", .seed = r->seed, .device_name = r->o.common.device};
     int code = 0;
     cb__record_now(record.started);
-    cb_status status = collect_shapes(r, &err);
+    cb_status status = cb__cli_shapes(&r->o.shapes, r->o.shape_list, r->shapes, &r->nshapes, &err);
     if (status == CB_OK)
         status = cb__suite_open(r->o.kernels.items, r->o.kernels.count, true, &r->suite, &err);
     if (status == CB_OK)

@@ -4,6 +4,7 @@
 
 #include "cli.h"
 #include "host/clock.h"
+#include "model/query.h"
 #include "report/report.h"
 
 typedef struct gate_options {
@@ -110,12 +111,11 @@ typedef struct gating {
 static void show(void *arg, const char *what, int round)
 {
     gating *r = arg;
-    char text[256], step[32];
+    char label[192];
     const cb__gate_case *c = &r->gate.cases[r->gate.current];
-    snprintf(step, sizeof step, "round %d", round + 1);
-    snprintf(text, sizeof text, "%d/%d %.80s %.40s: %s", r->gate.current + 1, r->gate.ncases,
-             c->variant, c->shape ? c->shape : "", round >= 0 ? step : what);
-    cb__progress_show(&r->progress, text);
+    snprintf(label, sizeof label, "%d/%d %.80s %.40s", r->gate.current + 1, r->gate.ncases,
+             c->variant, c->shape ? c->shape : "");
+    cb__progress_step(&r->progress, label, what, round);
 }
 
 static bool to_stdout(const char *path)
@@ -165,43 +165,18 @@ static void make_request(gating *r)
                                     .arg = r};
 }
 
-static cb_status describe(gating *r, cb_error *err)
-{
-    cb__work work = {.op = "describe",
-                     .device = r->request.device,
-                     .threads = r->request.threads,
-                     .ring_fd = -1,
-                     .reference_fd = -1,
-                     .exchange_fd = -1};
-    cb__json *answer = NULL;
-    cb_status status = cb__ask(&r->request.asker, &work, "describe", &answer, err);
-    if (status == CB_OK)
-        status = cb__describe_answer_read(answer, &r->device, err);
-    cb__json_free(answer);
-    return status;
-}
-
-/* Bytes behind which these threads stream from memory, as probed; 0: not known. */
-static uint64_t beyond_bytes(const gating *r)
-{
-    cb_resident resident;
-    cb_figure knee;
-    if (!r->model || cb_model_resident(r->model, 0, CB_STREAM_PATTERN, r->device.threads, &resident,
-                                       &knee, NULL) != CB_OK)
-        return 0;
-    return knee.verdict == CB_VERDICT_OK ? (uint64_t)knee.hi : 0;
-}
-
 static cb_status plan(gating *r, cb_error *err)
 {
-    cb_status status = describe(r, err);
+    const cb__gate_request *q = &r->request;
+    cb_status status = cb__describe(&q->asker, q->device, q->threads, &r->device, err);
     if (status == CB_OK)
         status = cb__suite_open(NULL, 0, false, &r->suite, err);
     if (status == CB_OK)
         status =
             cb__cli_model(&r->o.common, &r->suite, r->request.seed, &r->device, &r->model, err);
     if (status == CB_OK)
-        status = cb__gate_plan(&r->request, &r->device, beyond_bytes(r), &r->gate, err);
+        status = cb__gate_plan(q, &r->device, cb__model_beyond_bytes(r->model, r->device.threads),
+                               &r->gate, err);
     return status;
 }
 

@@ -5,7 +5,6 @@
 #include "base/parse.h"
 #include "cli.h"
 #include "host/clock.h"
-#include "kernel/shapes.h"
 #include "report/report.h"
 
 typedef struct run_options {
@@ -66,7 +65,7 @@ typedef struct running {
     uint64_t seed, start_ns;
     const char *variants[32];
     int nvariants;
-    const char *shapes[CB__OPTION_LIST_MAX + CB__SHAPES_MAX];
+    const char *shapes[CB__CLI_SHAPES_MAX];
     int nshapes;
     cb__run_request *requests;
     cb__run_case *cases;
@@ -84,31 +83,10 @@ typedef struct running {
 static void show(void *arg, const char *what, int round)
 {
     running *r = arg;
-    char text[256];
-    if (round >= 0)
-        snprintf(text, sizeof text, "%s: round %d", r->label, round + 1);
-    else
-        snprintf(text, sizeof text, "%s: %s", r->label, what);
-    cb__progress_show(&r->progress, text);
+    cb__progress_step(&r->progress, r->label, what, round);
 }
 
 /* ---- what is asked ---- */
-
-static cb_status collect_shapes(running *r, cb_error *err)
-{
-    for (int i = 0; i < r->o.shapes.count; i++)
-        r->shapes[r->nshapes++] = r->o.shapes.items[i];
-    if (r->o.shape_list) {
-        const cb__shape_list *list = NULL;
-        if (cb__shape_list_find(r->o.shape_list, &list, err) != CB_OK)
-            return err->status;
-        for (int i = 0; i < CB__SHAPES_MAX && list->shapes[i].shape; i++)
-            r->shapes[r->nshapes++] = list->shapes[i].shape;
-    }
-    if (r->nshapes == 0)
-        r->shapes[r->nshapes++] = NULL;
-    return CB_OK;
-}
 
 /* A kernel that streams nothing has no cold state: with the default of both it is measured warm. */
 static cb_status choose_states(const running *r, cb__run_request *q, cb_error *err)
@@ -237,7 +215,7 @@ static int run_all(running *r)
     cb__record record = {.kind = "run", .seed = r->seed, .device_name = r->o.common.device};
     int code = 0;
     cb__record_now(record.started);
-    cb_status status = collect_shapes(r, &err);
+    cb_status status = cb__cli_shapes(&r->o.shapes, r->o.shape_list, r->shapes, &r->nshapes, &err);
     if (status == CB_OK)
         status = cb__suite_open(r->o.kernels.items, r->o.kernels.count, true, &r->suite, &err);
     if (status == CB_OK)

@@ -301,3 +301,14 @@ cb_status cb_model_best_pad(const cb_model *model, uint64_t row_bytes, uint64_t 
     (void)out;
     return no_scratch(model, err);
 }
+
+uint64_t cb__model_beyond_bytes(const cb_model *model, int threads)
+{
+    cb_resident resident;
+    cb_figure knee;
+    if (!model)
+        return 0;
+    cb_status status = cb_model_resident(
+        model, 0, CB_STREAM_PATTERN, threads ? threads : model->threads, &resident, &knee, NULL);
+    return status == CB_OK && knee.verdict == CB_VERDICT_OK ? (uint64_t)knee.hi : 0;
+}

@@ -8,4 +8,8 @@
 cb_status cb__model_find_series(const cb_model *model, cb__series_kind kind, const char *what,
                                 int workers, const cb__series **out, cb_error *err);
 
+/* Bytes behind which these threads (0: the model's own) stream from memory, as probed; 0: not
+ * known, or no model. */
+uint64_t cb__model_beyond_bytes(const cb_model *model, int threads);
+
 #endif

@@ -32,19 +32,41 @@ void cb__put_interval(cb__json_writer *w, const char *key, cb__interval x)
     cb__json_end(w);
 }
 
+void cb__put_shape(cb__json_writer *w, const cb__case *c)
+{
+    cb__json_key(w, "shape");
+    cb__json_object(w);
+    for (int i = 0; i < c->kernel->ndims; i++)
+        cb__json_put_int(w, c->kernel->dims[i].name, c->shape[i]);
+    cb__json_end(w);
+}
+
+void cb__put_check(cb__json_writer *w, const char *side, const cb__check *check)
+{
+    cb__json_object(w);
+    if (side)
+        cb__json_put_text(w, "side", side);
+    cb__json_put_text(w, "name", check->name);
+    cb__json_put_text(w, "status", cb__check_status_name(check->status));
+    cb__json_put_bool(w, "required", check->required);
+    cb__json_put_text(w, "detail", check->detail);
+    cb__json_end(w);
+}
+
 void cb__put_checks(cb__json_writer *w, const cb__check *checks, int n)
 {
     cb__json_key(w, "checks");
     cb__json_array(w);
-    for (int i = 0; i < n; i++) {
-        cb__json_object(w);
-        cb__json_put_text(w, "name", checks[i].name);
-        cb__json_put_text(w, "status", cb__check_status_name(checks[i].status));
-        cb__json_put_bool(w, "required", checks[i].required);
-        cb__json_put_text(w, "detail", checks[i].detail);
-        cb__json_end(w);
-    }
+    for (int i = 0; i < n; i++)
+        cb__put_check(w, NULL, &checks[i]);
     cb__json_end(w);
+}
+
+void cb__csv_number(cb__buf *out, double value)
+{
+    cb__buf_puts(out, ",");
+    if (isfinite(value))
+        cb__buf_printf(out, "%.9g", value);
 }
 
 static void tool(cb__json_writer *w)

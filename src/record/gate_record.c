@@ -78,14 +78,6 @@ void cb__record_gate(const cb__record *record, const cb__gate *g, cb__buf *out)
     cb__buf_puts(out, "\n");
 }
 
-static void csv_number(cb__buf *out, double value)
-{
-    if (isfinite(value))
-        cb__buf_printf(out, ",%.9g", value);
-    else
-        cb__buf_puts(out, ",");
-}
-
 void cb__record_gate_csv(const cb__gate *g, cb__buf *out)
 {
     cb__buf_puts(out, "variant,shape,cache,rounds,ratio_lo,ratio_mid,ratio_hi,detectable,"
@@ -105,7 +97,7 @@ void cb__record_gate_csv(const cb__gate *g, cb__buf *out)
                        cb__cache_name(c->cache), x->nrounds);
         const double numbers[] = {ratio.lo, ratio.mid, ratio.hi, detectable, base, head};
         for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
-            csv_number(out, numbers[k]);
+            cb__csv_number(out, numbers[k]);
         cb__buf_printf(out, ",%s\n", cb__gate_outcome_name(cb__gate_outcome_of(c)));
     }
 }

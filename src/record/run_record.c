@@ -19,15 +19,6 @@ static void choices(cb__json_writer *w, const char *key, const cb_choice *c, con
     cb__json_end(w);
 }
 
-static void shape(cb__json_writer *w, const cb__case *c)
-{
-    cb__json_key(w, "shape");
-    cb__json_object(w);
-    for (int i = 0; i < c->kernel->ndims; i++)
-        cb__json_put_int(w, c->kernel->dims[i].name, c->shape[i]);
-    cb__json_end(w);
-}
-
 /* Every reading's slot, by round: [kernel, twin] of each block, and which of them went first. */
 static void samples(cb__json_writer *w, const cb__run_row *row)
 {
@@ -104,7 +95,7 @@ static void result(cb__json_writer *w, const cb__run_case *c, const cb__run_row 
     cb__buf_fini(&variant);
     choices(w, "params", c->c.kernel->params, c->c.params, c->c.kernel->nparams);
     choices(w, "tunables", c->c.impl->tunables, c->c.tunables, c->c.impl->ntunables);
-    shape(w, &c->c);
+    cb__put_shape(w, &c->c);
     cb__json_put_text(w, "cache", cb__cache_name(e->cache));
     cb__json_put_text(w, "submit", cb__submit_name(e->submit));
     cb__json_put_int(w, "threads", c->device.threads);
@@ -147,10 +138,9 @@ void cb__record_run(const cb__record *record, const cb__run_case *cases, int n, 
 
 static void csv_interval(cb__buf *out, cb__interval x)
 {
-    if (isfinite(x.mid))
-        cb__buf_printf(out, ",%.9g,%.9g,%.9g", x.lo, x.mid, x.hi);
-    else
-        cb__buf_puts(out, ",,,");
+    const double ends[3] = {x.lo, x.mid, x.hi};
+    for (int i = 0; i < 3; i++)
+        cb__csv_number(out, isfinite(x.mid) ? ends[i] : (double)NAN);
 }
 
 void cb__record_run_csv(const cb__run_case *cases, int n, cb__buf *out)

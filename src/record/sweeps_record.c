@@ -205,13 +205,6 @@ static double folded_mid(const cb__probe_series *p, uint64_t bytes)
     return cb__median(values, n);
 }
 
-static void csv_real(cb__buf *out, double value)
-{
-    cb__buf_puts(out, ",");
-    if (isfinite(value))
-        cb__buf_printf(out, "%.9g", value);
-}
-
 void cb__record_sweeps_csv(const cb__probe *probe, const cb_model *model, cb__buf *out)
 {
     cb__buf_puts(out, "kind,what,workers,placement,page_bytes,bytes,lo,mid,hi,verdict,"
@@ -224,11 +217,11 @@ void cb__record_sweeps_csv(const cb__probe *probe, const cb_model *model, cb__bu
             const cb__point *point = &s->points[j];
             cb__buf_printf(out, "%s,%s,%d,%s,%" PRId64 ",%" PRIu64, kinds[s->kind], s->what,
                            s->workers, placement(is_scattered(s)), s->page_bytes, point->bytes);
-            csv_real(out, point->value.lo);
-            csv_real(out, point->value.mid);
-            csv_real(out, point->value.hi);
+            cb__csv_number(out, point->value.lo);
+            cb__csv_number(out, point->value.mid);
+            cb__csv_number(out, point->value.hi);
             cb__buf_printf(out, ",%s", cb_verdict_name(point->verdict));
-            csv_real(out, folded_mid(p, point->bytes));
+            cb__csv_number(out, folded_mid(p, point->bytes));
             cb__buf_puts(out, "\n");
         }
     }

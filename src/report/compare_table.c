@@ -27,17 +27,6 @@ static void decision(cb__decision d, bool color, cb__buf *out)
         cb__buf_puts(out, cb__decision_name(d));
 }
 
-static void ratio(const cb__comparison *c, const cb__claim *claim, cb__buf *out)
-{
-    cb__interval x = cb__compare_ratio(c, claim);
-    if (!isfinite(x.mid))
-        cb__buf_puts(out, "-");
-    else if (!isfinite(x.lo) || !isfinite(x.hi))
-        cb__buf_printf(out, "%.4fx", x.mid);
-    else
-        cb__buf_printf(out, "%.4fx [%.4f, %.4f]", x.mid, x.lo, x.hi);
-}
-
 /* Of a tie, the side that 0 lies on where it is outside the interval. */
 static const char *sign(const cb__compare_pair *p)
 {
@@ -58,7 +47,7 @@ static void sentence(const cb__comparison *c, const cb__compare_pair *p, bool co
         cb__buf_printf(out, "%s against %s: ", b, a);
     decision(p->decision, color, out);
     cb__buf_printf(out, "%s  ", sign(p));
-    ratio(c, &p->claim, out);
+    cb__report_ratio(cb__compare_ratio(c, &p->claim), out);
 }
 
 static void facts(const cb__comparison *c, const cb__compare_pair *p, cb__buf *out)

@@ -23,12 +23,7 @@ static void ratio(const cb__gate_case *c, cb__buf *out)
     cb__interval x = {(double)NAN, (double)NAN, (double)NAN, (double)NAN};
     if (c->comparison.measured)
         x = cb__compare_ratio(&c->comparison, &c->comparison.pairs[0].claim);
-    if (!isfinite(x.mid))
-        cb__buf_puts(out, "-");
-    else if (!isfinite(x.lo) || !isfinite(x.hi))
-        cb__buf_printf(out, "%.4fx", x.mid);
-    else
-        cb__buf_printf(out, "%.4fx [%.4f, %.4f]", x.mid, x.lo, x.hi);
+    cb__report_ratio(x, out);
 }
 
 /* Of a case that has no plain answer, what stood in its way. */

@@ -30,6 +30,8 @@ void cb__report_probe_table(const cb__probe *probe, const cb_model *model, bool 
                             cb__buf *out);
 /* The clock, and a line a fault; verbose: what its check said. */
 void cb__report_selftest(const cb__selftest *selftest, bool verbose, cb__buf *out);
+/* "1.0341x [1.0282, 1.0401]", or as much of it as there is. */
+void cb__report_ratio(cb__interval x, cb__buf *out);
 /* "16 KiB", "2.5 MiB" */
 void cb__bytes_text(double bytes, char text[24]);
 /* "3.21 us" */

@@ -33,6 +33,16 @@ void cb__time_text(double ns, char text[24])
         snprintf(text, 24, "-");
 }
 
+void cb__report_ratio(cb__interval x, cb__buf *out)
+{
+    if (!isfinite(x.mid))
+        cb__buf_puts(out, "-");
+    else if (!isfinite(x.lo) || !isfinite(x.hi))
+        cb__buf_printf(out, "%.4fx", x.mid);
+    else
+        cb__buf_printf(out, "%.4fx [%.4f, %.4f]", x.mid, x.lo, x.hi);
+}
+
 void cb__report_verdict(cb_verdict verdict, bool color, int width, cb__buf *out)
 {
     const char *code = verdict == CB_VERDICT_OK             ? "32"

@@ -310,13 +310,7 @@ cb_status cb__probe_follow(const cb__probe_request *request, cb__agenda *plan, c
 
 cb_status cb__probe_describe(const cb__probe_request *request, cb__device_info *info, cb_error *err)
 {
-    cb__work work = work_of(request, "describe", request->threads);
-    cb__json *answer = NULL;
-    cb_status status = cb__ask(&request->asker, &work, "describe", &answer, err);
-    if (status == CB_OK)
-        status = cb__describe_answer_read(answer, info, err);
-    cb__json_free(answer);
-    return status;
+    return cb__describe(&request->asker, request->device, request->threads, info, err);
 }
 
 cb_status cb__probe_measure(const cb__probe_request *request, cb__probe *out, cb_model *model,

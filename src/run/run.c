@@ -7,6 +7,7 @@
 #include "coldbench/random.h"
 #include "host/clock.h"
 #include "measure/fill.h"
+#include "model/query.h"
 #include "run/session.h"
 #include "run/twins.h"
 
@@ -37,14 +38,6 @@ static cb_status last_knee(const cb__run_request *r, int threads, uint64_t bytes
                              threads ? threads : r->model->threads, resident, knee, NULL);
 }
 
-static uint64_t beyond_bytes(const cb__run_request *r)
-{
-    cb_resident resident;
-    cb_figure knee;
-    cb_status status = last_knee(r, r->threads, 0, &resident, &knee);
-    return status == CB_OK && knee.verdict == CB_VERDICT_OK ? (uint64_t)knee.hi : 0;
-}
-
 static cb__work common_work(const cb__run_request *r, const char *op)
 {
     return (cb__work){.op = op,
@@ -57,19 +50,13 @@ static cb__work common_work(const cb__run_request *r, const char *op)
                       .ring_fd = -1,
                       .reference_fd = -1,
                       .exchange_fd = -1,
-                      .beyond_bytes = beyond_bytes(r),
+                      .beyond_bytes = cb__model_beyond_bytes(r->model, r->threads),
                       .seed = r->seed};
 }
 
 cb_status cb__run_describe(const cb__run_request *request, cb__device_info *info, cb_error *err)
 {
-    cb__work work = common_work(request, "describe");
-    cb__json *answer = NULL;
-    cb_status status = cb__ask(&request->asker, &work, "describe", &answer, err);
-    if (status == CB_OK)
-        status = cb__describe_answer_read(answer, info, err);
-    cb__json_free(answer);
-    return status;
+    return cb__describe(&request->asker, request->device, request->threads, info, err);
 }
 
 cb_status cb__run_plan(const cb__run_request *r, const cb__device_info *info, cb__run_case *out,
@@ -77,7 +64,7 @@ cb_status cb__run_plan(const cb__run_request *r, const cb__device_info *info, cb
 {
     memset(out, 0, sizeof *out);
     out->device = *info;
-    out->device.beyond_bytes = beyond_bytes(r);
+    out->device.beyond_bytes = cb__model_beyond_bytes(r->model, r->threads);
     cb_status status = cb__case_parse(r->suite, r->variant, r->shape, r->isa, &out->c, err);
     return status == CB_OK
                ? cb__plan_make(&out->c, &out->device, r->caches[CB__COLD], &out->plan, err)

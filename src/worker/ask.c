@@ -138,3 +138,20 @@ cb_status cb__ask(const cb__asker *asker, const cb__work *work, const char *type
     cb__worker_end(&worker, status == CB_OK);
     return status;
 }
+
+cb_status cb__describe(const cb__asker *asker, const char *device, int threads,
+                       cb__device_info *info, cb_error *err)
+{
+    cb__work work = {.op = "describe",
+                     .device = device,
+                     .threads = threads,
+                     .ring_fd = -1,
+                     .reference_fd = -1,
+                     .exchange_fd = -1};
+    cb__json *answer = NULL;
+    cb_status status = cb__ask(asker, &work, "describe", &answer, err);
+    if (status == CB_OK)
+        status = cb__describe_answer_read(answer, info, err);
+    cb__json_free(answer);
+    return status;
+}

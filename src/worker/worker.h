@@ -49,4 +49,8 @@ void cb__worker_end(cb__worker *worker, bool wait);
 cb_status cb__ask(const cb__asker *asker, const cb__work *work, const char *type, cb__json **answer,
                   cb_error *err);
 
+/* Asks a worker of its own what the device is. threads 0: the default. */
+cb_status cb__describe(const cb__asker *asker, const char *device, int threads,
+                       cb__device_info *info, cb_error *err);
+
 #endif
