@@ -139,6 +139,11 @@ for key in schema kind complete seed started startup_s measure_s tool host devic
     said "\"$key\":"
 done
 unsaid '"best":'
+# Six spaces: of the result; ten: of a round; two: of the command. All rounds together are the whole.
+awk '/^  "measure_s":/ { all = $2 + 0 } /^      "measure_s":/ { result = $2 + 0 }
+    /^          "measure_s":/ { rounds++; sum += $2 } /^          "startup_s":/ { starts++ }
+    END { d = sum - all; exit !(rounds >= 6 && starts == rounds && all > 0 && result == all && d * d < 1e-18) }' \
+    "$scratch/out" || fault "measure_s of the rounds does not add up to that of the command"
 cp "$scratch/out" "$scratch/first"
 expect 0 -- $a $b $warm --json -
 # Everything but the clocks of this machine is the same with the same seed.

@@ -57,6 +57,7 @@ typedef struct cb__compare_round {
     cb__duel_answer answer;
     cb__round_estimate estimate;
     uint64_t seed;
+    double wall_s; /* the process's start and verification included */
 } cb__compare_round;
 
 typedef struct cb__compare_side {

@@ -6,6 +6,7 @@
 
 #include "coldbench/random.h"
 #include "compare/session.h"
+#include "host/clock.h"
 
 bool cb__side_in(const cb__comparing *s, int side)
 {
@@ -350,6 +351,7 @@ cb_status cb__compare_one_round(cb__comparing *s, uint64_t limit_ns, int blocks,
     cb__compare_round *round = cb__arena_alloc(s->arena, sizeof *round);
     if (!round)
         return cb_error_set(err, CB_NO_MEMORY, "no memory for a round");
+    uint64_t start_ns = cb__clock_ns();
     int before = cb__sides_in(s);
     bool first = s->batch == 0;
     cb__work work = duel_work(s, &s->stages[0], true, round->side);
@@ -387,6 +389,7 @@ cb_status cb__compare_one_round(cb__comparing *s, uint64_t limit_ns, int blocks,
     status = thetas(s, round, err);
     if (status != CB_OK)
         return status;
+    round->wall_s = (double)(cb__clock_ns() - start_ns) * 1e-9;
     out->rounds[out->nrounds++] = round;
     cb__pairs_add(s, round);
     *done = true;

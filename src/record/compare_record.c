@@ -14,22 +14,6 @@ static void variant(cb__json_writer *w, const char *key, const cb__case *c)
     cb__buf_fini(&text);
 }
 
-static void shape(cb__json_writer *w, const cb__case *c)
-{
-    cb__json_key(w, "shape");
-    cb__json_object(w);
-    for (int i = 0; i < c->kernel->ndims; i++)
-        cb__json_put_int(w, c->kernel->dims[i].name, c->shape[i]);
-    cb__json_end(w);
-}
-
-/* Null where it is not bounded. */
-static void bounded(cb__json_writer *w, const char *key, const cb__comparison *c,
-                    const cb__claim *claim)
-{
-    cb__put_interval(w, key, cb__compare_ratio(c, claim));
-}
-
 static int arm_of(const cb__compare_round *r, int side)
 {
     for (int i = 0; i < r->arms; i++)
@@ -132,6 +116,9 @@ static void covariates(cb__json_writer *w, const cb__comparison *c)
         cb__json_ints(w, slot, 3);
         cb__json_put_real(w, "clock_hz", r->answer.clock_hz > 0 ? r->answer.clock_hz : (double)NAN);
         cb__json_put_real(w, "steal_s", r->answer.steal_s);
+        double measure_s = (double)d->measured_ns * 1e-9;
+        cb__json_put_real(w, "startup_s", fmax(r->wall_s - measure_s, 0));
+        cb__json_put_real(w, "measure_s", measure_s);
         cb__json_put_real(w, "wall_s", r->answer.wall_s);
         cb__json_put_int(w, "involuntary", r->answer.involuntary);
         cb__json_put_real(w, "gap_ns", d->gap_ns);
@@ -150,16 +137,8 @@ static void checks(cb__json_writer *w, const cb__comparison *c, const cb__compar
     cb__json_array(w);
     for (int i = 0; i < 2; i++) {
         const cb__compare_side *side = &c->sides[sides[i]];
-        for (int k = 0; k < side->nchecks; k++) {
-            const cb__check *check = &side->checks[k];
-            cb__json_object(w);
-            cb__json_put_text(w, "side", i ? "b" : "a");
-            cb__json_put_text(w, "name", check->name);
-            cb__json_put_text(w, "status", cb__check_status_name(check->status));
-            cb__json_put_bool(w, "required", check->required);
-            cb__json_put_text(w, "detail", check->detail);
-            cb__json_end(w);
-        }
+        for (int k = 0; k < side->nchecks; k++)
+            cb__put_check(w, i ? "b" : "a", &side->checks[k]);
     }
     cb__json_end(w);
 }
@@ -173,15 +152,14 @@ void cb__put_pair(cb__json_writer *w, const cb__comparison *c, const cb__compare
     cb__json_object(w);
     variant(w, "a", &a->c);
     variant(w, "b", &b->c);
-    shape(w, &a->c);
+    cb__put_shape(w, &a->c);
     cb__json_put_text(w, "cache", cb__cache_name(c->cache));
     cb__json_put_text(w, "submit", cb__submit_name(c->submit));
     cb__json_put_int(w, "threads", c->device.threads);
     cb__json_put_text(w, "clock", c->submit == CB__SOLO ? "host" : c->device.clock);
     cb__json_put_bool(w, "complete", c->complete);
-    bounded(w, "ratio", c, &p->claim);
-    cb__claim aa = cb__rank_rule_claim(&c->gate);
-    bounded(w, "aa_ratio", c, &aa);
+    cb__put_interval(w, "ratio", cb__compare_ratio(c, &p->claim));
+    cb__put_interval(w, "aa_ratio", cb__compare_aa_ratio(c));
     cb__json_put_real(w, "position_effect", c->position_effect);
     cb__json_put_real(w, "alpha", c->alpha);
     cb__json_put_int(w, "claims", c->claims);
@@ -201,6 +179,8 @@ void cb__put_pair(cb__json_writer *w, const cb__comparison *c, const cb__compare
     cb__json_put_bool(w, "bit_identical", p->bit_identical);
     cb__json_put_bool(w, "dispatch", p->dispatch);
     cb__json_put_bool(w, "shared_ring", a->ring == b->ring);
+    cb__json_put_real(w, "startup_s", fmax(c->wall_s - c->measure_s, 0));
+    cb__json_put_real(w, "measure_s", c->measure_s);
     cb__json_put_real(w, "wall_s", c->wall_s);
     cb__json_put_text(w, "decision", cb__decision_name(p->decision));
     checks(w, c, p);
@@ -233,7 +213,7 @@ static void bests(cb__json_writer *w, const cb__comparison *comparisons, int n)
     cb__json_array(w);
     for (int i = 0; i < n; i++) {
         cb__json_object(w);
-        shape(w, &comparisons[i].sides[0].c);
+        cb__put_shape(w, &comparisons[i].sides[0].c);
         best(w, &comparisons[i]);
         cb__json_end(w);
     }
@@ -261,14 +241,6 @@ void cb__record_compare(const cb__record *record, const cb__comparison *comparis
     cb__buf_puts(out, "\n");
 }
 
-static void csv_number(cb__buf *out, double value)
-{
-    if (isfinite(value))
-        cb__buf_printf(out, ",%.9g", value);
-    else
-        cb__buf_puts(out, ",");
-}
-
 void cb__record_compare_csv(const cb__comparison *comparisons, int n, cb__buf *out)
 {
     cb__buf_puts(out, "a,b,shape,cache,submit,threads,rounds,ratio_lo,ratio_mid,ratio_hi,aa_ratio,"
@@ -292,7 +264,7 @@ void cb__record_compare_csv(const cb__comparison *comparisons, int n, cb__buf *o
                                       c->sides[p->a].time_ns.mid,
                                       c->sides[p->b].time_ns.mid};
             for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
-                csv_number(out, numbers[k]);
+                cb__csv_number(out, numbers[k]);
             cb__buf_printf(out, ",%d,%s\n", p->bit_identical, cb__decision_name(p->decision));
         }
 }
