@@ -1,21 +1,16 @@
 #include "device/cuda/driver.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { SUCCESS = 0, JIT_LOG_BYTES = 8192 };
 
-/* One line of the table that says where a symbol goes. */
-typedef struct entry {
+#define TEXT_OF(symbol) #symbol
+static const struct {
     size_t member; /* its offset in cb__cuda */
     const char *symbol;
-    bool need;
-} entry;
-
-#define TEXT_OF(symbol) #symbol
-static const entry entries[] = {
-#define ENTRY(need, name, symbol, parameters) {offsetof(cb__cuda, name), TEXT_OF(symbol), need},
+} entries[] = {
+#define ENTRY(name, symbol, parameters) {offsetof(cb__cuda, name), TEXT_OF(symbol)},
     CB__CUDA_TABLE(ENTRY)
 #undef ENTRY
 };
@@ -24,10 +19,10 @@ static cb_status look_up(cb__dl *library, const char *name, cb__cuda *cuda, cb_e
 {
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
         void *symbol = cb__dl_symbol(library, entries[i].symbol);
-        if (!symbol && entries[i].need)
+        if (!symbol)
             return cb_error_set(err, CB_UNAVAILABLE,
-                                "%s has no %s: the NVIDIA driver is too old (CUDA 12.0 or later "
-                                "is needed)",
+                                "%s has no %s: the NVIDIA driver is too old (one of CUDA 11.4 or "
+                                "later is needed)",
                                 name, entries[i].symbol);
         memcpy((char *)cuda + entries[i].member, &symbol, sizeof symbol);
     }

@@ -27,21 +27,17 @@ typedef struct cb__cu_stream_st *cb__cu_stream;
 typedef struct cb__cu_event_st *cb__cu_event;
 typedef struct cb__cu_graph_st *cb__cu_graph;
 typedef struct cb__cu_graph_exec_st *cb__cu_graph_exec;
-typedef struct cb__cu_graph_node_st *cb__cu_graph_node;
 typedef struct cb__cu_uuid {
     char bytes[16];
 } cb__cu_uuid;
-typedef struct cb__cu_update_info {
-    int result; /* 0: the graph was updated */
-    cb__cu_graph_node error_node, error_from_node;
-} cb__cu_update_info;
 
 enum {
     CB__CU_CTX_SCHED_SPIN = 1,      /* cuDevicePrimaryCtxSetFlags */
     CB__CU_STREAM_NON_BLOCKING = 1, /* cuStreamCreate: apart from the default stream */
     CB__CU_EVENT_DEFAULT = 0,       /* cuEventCreate: one that keeps time */
     CB__CU_EVENT_DISABLE_TIMING = 2,
-    CB__CU_CAPTURE_THREAD_LOCAL = 1,     /* cuStreamBeginCapture */
+    CB__CU_EVENT_RECORD_EXTERNAL = 1, /* cuEventRecordWithFlags: in a graph, a node that records */
+    CB__CU_CAPTURE_THREAD_LOCAL = 1,  /* cuStreamBeginCapture */
     CB__CU_LIMIT_PERSISTING_L2_BYTES = 6 /* cuCtxGetLimit */
 };
 
@@ -77,84 +73,84 @@ enum {
     CB__CU_FUNC_MAX_DYNAMIC_SHARED_BYTES = 8
 };
 
-/* X(need, name, symbol, (parameters)); need 0: NULL where the driver is too old for it. */
+/* X(name, symbol, (parameters)). All of them are in drivers from CUDA 11.4 on. */
 #define CB__CUDA_TABLE(X)                                                                          \
-    X(1, cuInit, cuInit, (unsigned flags))                                                         \
-    X(1, cuDriverGetVersion, cuDriverGetVersion, (int *version))                                   \
-    X(1, cuGetErrorName, cuGetErrorName, (cb__cu_result result, const char **name))                \
-    X(1, cuGetErrorString, cuGetErrorString, (cb__cu_result result, const char **words))           \
-    X(1, cuDeviceGetCount, cuDeviceGetCount, (int *count))                                         \
-    X(1, cuDeviceGet, cuDeviceGet, (cb__cu_device * device, int ordinal))                          \
-    X(1, cuDeviceGetName, cuDeviceGetName, (char *name, int size, cb__cu_device device))           \
-    X(1, cuDeviceGetUuid, cuDeviceGetUuid_v2, (cb__cu_uuid * uuid, cb__cu_device device))          \
-    X(1, cuDeviceGetPCIBusId, cuDeviceGetPCIBusId, (char *id, int size, cb__cu_device device))     \
-    X(1, cuDeviceGetAttribute, cuDeviceGetAttribute,                                               \
+    X(cuInit, cuInit, (unsigned flags))                                                            \
+    X(cuDriverGetVersion, cuDriverGetVersion, (int *version))                                      \
+    X(cuGetErrorName, cuGetErrorName, (cb__cu_result result, const char **name))                   \
+    X(cuGetErrorString, cuGetErrorString, (cb__cu_result result, const char **words))              \
+    X(cuDeviceGetCount, cuDeviceGetCount, (int *count))                                            \
+    X(cuDeviceGet, cuDeviceGet, (cb__cu_device * device, int ordinal))                             \
+    X(cuDeviceGetName, cuDeviceGetName, (char *name, int size, cb__cu_device device))              \
+    X(cuDeviceGetUuid, cuDeviceGetUuid_v2, (cb__cu_uuid * uuid, cb__cu_device device))             \
+    X(cuDeviceGetPCIBusId, cuDeviceGetPCIBusId, (char *id, int size, cb__cu_device device))        \
+    X(cuDeviceGetAttribute, cuDeviceGetAttribute,                                                  \
       (int *value, cb__cu_attribute attribute, cb__cu_device device))                              \
-    X(1, cuDeviceTotalMem, cuDeviceTotalMem_v2, (size_t * bytes, cb__cu_device device))            \
-    X(1, cuDevicePrimaryCtxSetFlags, cuDevicePrimaryCtxSetFlags_v2,                                \
+    X(cuDeviceTotalMem, cuDeviceTotalMem_v2, (size_t * bytes, cb__cu_device device))               \
+    X(cuDevicePrimaryCtxSetFlags, cuDevicePrimaryCtxSetFlags_v2,                                   \
       (cb__cu_device device, unsigned flags))                                                      \
-    X(1, cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain,                                       \
+    X(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain,                                          \
       (cb__cu_context * context, cb__cu_device device))                                            \
-    X(1, cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, (cb__cu_device device))          \
-    X(1, cuCtxSetCurrent, cuCtxSetCurrent, (cb__cu_context context))                               \
-    X(1, cuCtxGetLimit, cuCtxGetLimit, (size_t * value, cb__cu_limit limit))                       \
-    X(1, cuCtxSetLimit, cuCtxSetLimit, (cb__cu_limit limit, size_t value))                         \
-    X(1, cuMemGetInfo, cuMemGetInfo_v2, (size_t * free_bytes, size_t * total_bytes))               \
-    X(1, cuMemAlloc, cuMemAlloc_v2, (cb__cu_address * address, size_t bytes))                      \
-    X(1, cuMemFree, cuMemFree_v2, (cb__cu_address address))                                        \
-    X(1, cuMemAllocHost, cuMemAllocHost_v2, (void **address, size_t bytes))                        \
-    X(1, cuMemFreeHost, cuMemFreeHost, (void *address))                                            \
-    X(1, cuMemcpyHtoD, cuMemcpyHtoD_v2, (cb__cu_address to, const void *from, size_t bytes))       \
-    X(1, cuMemcpyDtoH, cuMemcpyDtoH_v2, (void *to, cb__cu_address from, size_t bytes))             \
-    X(1, cuMemcpyDtoD, cuMemcpyDtoD_v2, (cb__cu_address to, cb__cu_address from, size_t bytes))    \
-    X(1, cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2,                                                  \
+    X(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, (cb__cu_device device))             \
+    X(cuCtxSetCurrent, cuCtxSetCurrent, (cb__cu_context context))                                  \
+    X(cuCtxGetLimit, cuCtxGetLimit, (size_t * value, cb__cu_limit limit))                          \
+    X(cuCtxSetLimit, cuCtxSetLimit, (cb__cu_limit limit, size_t value))                            \
+    X(cuMemGetInfo, cuMemGetInfo_v2, (size_t * free_bytes, size_t * total_bytes))                  \
+    X(cuMemAlloc, cuMemAlloc_v2, (cb__cu_address * address, size_t bytes))                         \
+    X(cuMemFree, cuMemFree_v2, (cb__cu_address address))                                           \
+    X(cuMemAllocHost, cuMemAllocHost_v2, (void **address, size_t bytes))                           \
+    X(cuMemFreeHost, cuMemFreeHost, (void *address))                                               \
+    X(cuMemcpyHtoD, cuMemcpyHtoD_v2, (cb__cu_address to, const void *from, size_t bytes))          \
+    X(cuMemcpyDtoH, cuMemcpyDtoH_v2, (void *to, cb__cu_address from, size_t bytes))                \
+    X(cuMemcpyDtoD, cuMemcpyDtoD_v2, (cb__cu_address to, cb__cu_address from, size_t bytes))       \
+    X(cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2,                                                     \
       (cb__cu_address to, const void *from, size_t bytes, cb__cu_stream stream))                   \
-    X(1, cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2,                                                  \
+    X(cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2,                                                     \
       (void *to, cb__cu_address from, size_t bytes, cb__cu_stream stream))                         \
-    X(1, cuMemsetD8, cuMemsetD8_v2, (cb__cu_address to, unsigned char value, size_t bytes))        \
-    X(1, cuMemsetD8Async, cuMemsetD8Async,                                                         \
+    X(cuMemsetD8, cuMemsetD8_v2, (cb__cu_address to, unsigned char value, size_t bytes))           \
+    X(cuMemsetD8Async, cuMemsetD8Async,                                                            \
       (cb__cu_address to, unsigned char value, size_t bytes, cb__cu_stream stream))                \
-    X(1, cuModuleLoadDataEx, cuModuleLoadDataEx,                                                   \
+    X(cuModuleLoadDataEx, cuModuleLoadDataEx,                                                      \
       (cb__cu_module * module, const void *image, unsigned count, cb__cu_jit_option *options,      \
        void **values))                                                                             \
-    X(1, cuModuleUnload, cuModuleUnload, (cb__cu_module module))                                   \
-    X(1, cuModuleGetFunction, cuModuleGetFunction,                                                 \
+    X(cuModuleUnload, cuModuleUnload, (cb__cu_module module))                                      \
+    X(cuModuleGetFunction, cuModuleGetFunction,                                                    \
       (cb__cu_function * function, cb__cu_module module, const char *name))                        \
-    X(1, cuModuleGetGlobal, cuModuleGetGlobal_v2,                                                  \
+    X(cuModuleGetGlobal, cuModuleGetGlobal_v2,                                                     \
       (cb__cu_address * address, size_t * bytes, cb__cu_module module, const char *name))          \
-    X(1, cuFuncGetAttribute, cuFuncGetAttribute,                                                   \
+    X(cuFuncGetAttribute, cuFuncGetAttribute,                                                      \
       (int *value, cb__cu_func_attribute attribute, cb__cu_function function))                     \
-    X(1, cuFuncSetAttribute, cuFuncSetAttribute,                                                   \
+    X(cuFuncSetAttribute, cuFuncSetAttribute,                                                      \
       (cb__cu_function function, cb__cu_func_attribute attribute, int value))                      \
-    X(1, cuOccupancyMaxActiveBlocksPerMultiprocessor, cuOccupancyMaxActiveBlocksPerMultiprocessor, \
+    X(cuOccupancyMaxActiveBlocksPerMultiprocessor, cuOccupancyMaxActiveBlocksPerMultiprocessor,    \
       (int *blocks, cb__cu_function function, int threads, size_t shared_bytes))                   \
-    X(1, cuLaunchKernel, cuLaunchKernel,                                                           \
+    X(cuLaunchKernel, cuLaunchKernel,                                                              \
       (cb__cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,                \
        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,                \
        cb__cu_stream stream, void **arguments, void **extra))                                      \
-    X(1, cuStreamCreate, cuStreamCreate, (cb__cu_stream * stream, unsigned flags))                 \
-    X(1, cuStreamDestroy, cuStreamDestroy_v2, (cb__cu_stream stream))                              \
-    X(1, cuStreamSynchronize, cuStreamSynchronize, (cb__cu_stream stream))                         \
-    X(1, cuStreamQuery, cuStreamQuery, (cb__cu_stream stream))                                     \
-    X(1, cuStreamWaitEvent, cuStreamWaitEvent,                                                     \
+    X(cuStreamCreate, cuStreamCreate, (cb__cu_stream * stream, unsigned flags))                    \
+    X(cuStreamDestroy, cuStreamDestroy_v2, (cb__cu_stream stream))                                 \
+    X(cuStreamSynchronize, cuStreamSynchronize, (cb__cu_stream stream))                            \
+    X(cuStreamQuery, cuStreamQuery, (cb__cu_stream stream))                                        \
+    X(cuStreamWaitEvent, cuStreamWaitEvent,                                                        \
       (cb__cu_stream stream, cb__cu_event event, unsigned flags))                                  \
-    X(1, cuStreamBeginCapture, cuStreamBeginCapture_v2,                                            \
+    X(cuStreamBeginCapture, cuStreamBeginCapture_v2,                                               \
       (cb__cu_stream stream, cb__cu_capture_mode mode))                                            \
-    X(1, cuStreamEndCapture, cuStreamEndCapture, (cb__cu_stream stream, cb__cu_graph * graph))     \
-    X(1, cuEventCreate, cuEventCreate, (cb__cu_event * event, unsigned flags))                     \
-    X(1, cuEventDestroy, cuEventDestroy_v2, (cb__cu_event event))                                  \
-    X(1, cuEventRecord, cuEventRecord, (cb__cu_event event, cb__cu_stream stream))                 \
-    X(1, cuEventSynchronize, cuEventSynchronize, (cb__cu_event event))                             \
-    X(1, cuEventElapsedTime, cuEventElapsedTime,                                                   \
+    X(cuStreamEndCapture, cuStreamEndCapture, (cb__cu_stream stream, cb__cu_graph * graph))        \
+    X(cuEventCreate, cuEventCreate, (cb__cu_event * event, unsigned flags))                        \
+    X(cuEventDestroy, cuEventDestroy_v2, (cb__cu_event event))                                     \
+    X(cuEventRecord, cuEventRecord, (cb__cu_event event, cb__cu_stream stream))                    \
+    X(cuEventRecordWithFlags, cuEventRecordWithFlags,                                              \
+      (cb__cu_event event, cb__cu_stream stream, unsigned flags))                                  \
+    X(cuEventSynchronize, cuEventSynchronize, (cb__cu_event event))                                \
+    X(cuEventElapsedTime, cuEventElapsedTime,                                                      \
       (float *milliseconds, cb__cu_event from, cb__cu_event to))                                   \
-    X(1, cuGraphInstantiate, cuGraphInstantiateWithFlags,                                          \
+    X(cuGraphInstantiate, cuGraphInstantiateWithFlags,                                             \
       (cb__cu_graph_exec * exec, cb__cu_graph graph, unsigned long long flags))                    \
-    X(0, cuGraphExecUpdate, cuGraphExecUpdate_v2,                                                  \
-      (cb__cu_graph_exec exec, cb__cu_graph graph, cb__cu_update_info * info))                     \
-    X(1, cuGraphUpload, cuGraphUpload, (cb__cu_graph_exec exec, cb__cu_stream stream))             \
-    X(1, cuGraphLaunch, cuGraphLaunch, (cb__cu_graph_exec exec, cb__cu_stream stream))             \
-    X(1, cuGraphExecDestroy, cuGraphExecDestroy, (cb__cu_graph_exec exec))                         \
-    X(1, cuGraphDestroy, cuGraphDestroy, (cb__cu_graph graph))
+    X(cuGraphUpload, cuGraphUpload, (cb__cu_graph_exec exec, cb__cu_stream stream))                \
+    X(cuGraphLaunch, cuGraphLaunch, (cb__cu_graph_exec exec, cb__cu_stream stream))                \
+    X(cuGraphExecDestroy, cuGraphExecDestroy, (cb__cu_graph_exec exec))                            \
+    X(cuGraphDestroy, cuGraphDestroy, (cb__cu_graph graph))
 
 /* Results that are not CB_INTERNAL: X(number, name in cuda.h, status). */
 #define CB__CUDA_MEANINGS(X)                                                                       \
@@ -189,7 +185,7 @@ enum {
 
 typedef struct cb__cuda {
     int version; /* of CUDA, that the driver serves: 13000 for 13.0 */
-#define CB__CUDA_MEMBER(need, name, symbol, parameters) cb__cu_result(*name) parameters;
+#define CB__CUDA_MEMBER(name, symbol, parameters) cb__cu_result(*name) parameters;
     CB__CUDA_TABLE(CB__CUDA_MEMBER)
 #undef CB__CUDA_MEMBER
 } cb__cuda;
