@@ -1,10 +1,11 @@
 # cb_add_module(NAME SOURCES...): one kernel module, a shared object that needs nothing of coldbench.
 # Instruction-set flags follow from the file name: cpu_avx2.c, cpu_avx512.c, cpu_avx512vnni.c. Files of
-# another architecture are left out.
+# another architecture are left out. The text of a cuda.cu is in the module as cb__cuda_source.
 set(CB_X86 0)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
   set(CB_X86 1)
 endif()
+include(cmake/device_source.cmake)
 include(cmake/source_note.cmake)
 set(CB_FLAGS_avx2 -mavx2 -mfma -mf16c)
 set(CB_FLAGS_avx512 ${CB_FLAGS_avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl)
@@ -12,6 +13,9 @@ set(CB_FLAGS_avx512vnni ${CB_FLAGS_avx512} -mavx512vnni)
 
 function(cb_add_module name)
   set(sources)
+  set(device_sources ${ARGN})
+  list(FILTER device_sources INCLUDE REGEX "\\.cu$")
+  list(FILTER ARGN EXCLUDE REGEX "\\.cu$")
   foreach(source ${ARGN})
     get_filename_component(base ${source} NAME_WE)
     if(base MATCHES "^cpu_(avx.*)$")
@@ -29,7 +33,10 @@ function(cb_add_module name)
   set_target_properties(module_${name} PROPERTIES PREFIX "" OUTPUT_NAME ${name}
                         LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/modules)
   target_compile_definitions(module_${name} PRIVATE CB_X86=${CB_X86})
-  cb_add_source_note(module_${name} ${sources})
+  foreach(source ${device_sources})
+    cb_add_device_source(module_${name} ${source})
+  endforeach()
+  cb_add_source_note(module_${name} ${sources} ${device_sources})
 endfunction()
 
 # Every folder of src/kernel is a module of the suite.
@@ -38,7 +45,7 @@ file(GLOB entries CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/kernel/*/kernel.c)
 foreach(entry ${entries})
   get_filename_component(folder ${entry} DIRECTORY)
   get_filename_component(name ${folder} NAME)
-  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c)
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c ${folder}/cuda.cu)
   cb_add_module(${name} ${sources})
   list(APPEND CB_MODULES ${name})
 endforeach()

@@ -1,13 +1,21 @@
-# cb_add_source_note(TARGET SOURCES...): puts the digest of a module's sources, and of every header of this
-# tree that they include, into the module as an ELF note. So modules of different sources have different
-# build ids even where the compiler makes the same code of them, and a build id that two sources share
-# is a stale build. Run as a script (cmake -P) it writes the note.
+# cb_add_source_note(TARGET SOURCES...): puts the digest of a module's sources, device code too, and of
+# every file of this tree that they include, into the module as an ELF note. So modules of different
+# sources have different build ids even where the compiler makes the same code of them, and a build id that
+# two sources share is a stale build. Run as a script (cmake -P) it writes the note.
 if(CMAKE_SCRIPT_MODE_FILE)
+  include(${CMAKE_CURRENT_LIST_DIR}/device_source.cmake)
   string(REPLACE "," ";" sources "${CB_NOTE_SOURCES}")
+  set(device_sources ${sources})
+  list(FILTER device_sources INCLUDE REGEX "\\.cu$")
+  list(FILTER sources EXCLUDE REGEX "\\.cu$")
   execute_process(COMMAND ${CB_CC} -MM -DCB_X86=${CB_X86} -I ${CB_ROOT}/include -I ${CB_ROOT}/src ${sources}
                   OUTPUT_VARIABLE rules COMMAND_ERROR_IS_FATAL ANY)
   string(REGEX REPLACE "[^ \n]*\\.o:|\\\\\n" " " rules "${rules}")
   string(REGEX REPLACE "[ \n]+" ";" files "${rules}")
+  foreach(source ${device_sources})
+    cb_read_device_source(${source} text device_files)
+    list(APPEND files ${device_files})
+  endforeach()
   set(lines)
   foreach(file ${files})
     file(REAL_PATH ${file} file)
@@ -33,6 +41,7 @@ endif()
 
 set(CB_SOURCE_NOTE_SCRIPT ${CMAKE_CURRENT_LIST_FILE})
 file(GLOB_RECURSE CB_NOTE_DEPENDS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/kernel/*/*.[ch]
+     ${PROJECT_SOURCE_DIR}/src/kernel/*/*.cu ${PROJECT_SOURCE_DIR}/src/kernel/*/*.cuh
      ${PROJECT_SOURCE_DIR}/include/*.h)
 
 function(cb_add_source_note target)

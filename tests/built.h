@@ -43,6 +43,8 @@ static inline const cb_kernel *load_built(const char *module, const char *name)
 
 static inline int processor_has(unsigned isa)
 {
+    if (isa & CB_ISA_CUDA) /* code for a GPU has no run function */
+        return 0;
 #if defined(__x86_64__)
     if ((isa & CB_ISA_AVX2) && !(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")))
         return 0;

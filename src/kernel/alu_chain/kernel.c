@@ -79,7 +79,22 @@ static void reference(const cb_problem *problem, const void *const *logical, int
     bound[0] = 1.01 * (double)FLT_EPSILON * largest * (1 - decay) / (1 - a);
 }
 
+extern const char cb__cuda_source[];
+
+static int cuda_geometry(const cb_problem *problem, const int64_t *tunables, int processors,
+                         cb_geometry *out)
+{
+    (void)problem;
+    (void)tunables;
+    (void)processors;
+    *out = (cb_geometry){{1, 1, 1}, {1, 1, 1}, 0};
+    return 0;
+}
+
+static const cb_device_code CUDA = {cb__cuda_source, "alu_chain", 75, cuda_geometry};
+
 static const cb_impl IMPLS[] = {
+    {.name = "cuda", .help = "one thread", .isa = CB_ISA_CUDA, .device = &CUDA},
 #if CB_X86
     {.name = "avx2", .help = "fused multiply-add", .isa = CB_ISA_AVX2, .run = cb__alu_chain_avx2},
 #endif

@@ -79,8 +79,36 @@ static void reference(const cb_problem *problem, const void *const *logical, int
     bound[0] = 0;
 }
 
+extern const char cb__cuda_source[];
+
+static const char *const CACHES[] = {"all", "l2", NULL};
+static const cb_choice CUDA_TUNABLES[] = {
+    {.name = "cache",
+     .help = "all: loads are kept in every cache; l2: in all but the first",
+     .words = CACHES,
+     .preset = 0},
+};
+
+static int cuda_geometry(const cb_problem *problem, const int64_t *tunables, int processors,
+                         cb_geometry *out)
+{
+    (void)problem;
+    (void)tunables;
+    (void)processors;
+    *out = (cb_geometry){{1, 1, 1}, {1, 1, 1}, 0};
+    return 0;
+}
+
+static const cb_device_code CUDA = {cb__cuda_source, "chase", 75, cuda_geometry};
+
 static const cb_impl IMPLS[] = {
     {.name = "portable", .help = "one load after the other", .run = cb__chase_portable},
+    {.name = "cuda",
+     .help = "one thread",
+     .isa = CB_ISA_CUDA,
+     .tunables = CUDA_TUNABLES,
+     .ntunables = 1,
+     .device = &CUDA},
 };
 
 static const cb_kernel KERNEL = {

@@ -2,6 +2,7 @@
  * runs it to see that each check finds the fault it is for; nothing else should.
  */
 #include "fault_read.h"
+#include "kernel/twin/launch.h"
 #include "kernel/twin/read_define.h"
 
 #ifndef CB_X86
@@ -23,7 +24,27 @@ static const cb_choice PARAMS[] = {
      .preset = FAULT_FOLDED},
 };
 
+static const int64_t SWITCH[] = {0, 1};
+static const cb_choice CUDA_TUNABLES[] = {
+    CB__LAUNCH_CHOICES(8, 512, 8),
+    CB__LAUNCH_CHOICE("l1", "as of twin_read", SWITCH, 0),
+};
+
+static int cuda_geometry(const cb_problem *problem, const int64_t *tunables, int processors,
+                         cb_geometry *out)
+{
+    return cb__launch_geometry((uint64_t)problem->shape[0], tunables, processors, out);
+}
+
+static const cb_device_code CUDA = {cb__cuda_source, "fault_read", 75, cuda_geometry};
+
 static const cb_impl IMPLS[] = {
+    {.name = "cuda",
+     .help = "16-byte loads; underdriven: one warp a block; misaligned: 4-byte loads",
+     .isa = CB_ISA_CUDA,
+     .tunables = CUDA_TUNABLES,
+     .ntunables = CB__LAUNCH_TUNABLES + 1,
+     .device = &CUDA},
 #if CB_X86
     {.name = "avx512", .help = "512-bit loads", .isa = CB_ISA_AVX512, .run = cb__fault_read_avx512},
     {.name = "avx2",

@@ -1,5 +1,5 @@
 /* peak: chains of multiply-adds and of byte dot products in registers, many enough to fill the
- * pipes: the ceilings of arithmetic.
+ * pipes: the ceilings of arithmetic. That of tensor cores is in mma.c.
  */
 #include "peak.h"
 
@@ -180,7 +180,44 @@ static void dot_reference(const cb_problem *problem, const void *const *logical,
     }
 }
 
+/* cuda.cu, of which parameters and tunables say which kernel is compiled */
+
+extern const char cb__cuda_source[];
+
+static const int64_t CUDA_BLOCK_VALUES[] = {1, 2, 4, 8};
+static const int64_t CUDA_CHAIN_VALUES[] = {4, 8};
+static const cb_choice CUDA_TUNABLES[] = {
+    {.name = "groups",
+     .help = "thread blocks a multiprocessor",
+     .values = CUDA_BLOCK_VALUES,
+     .count = 4,
+     .preset = 4},
+    {.name = "chains",
+     .help = "blocks that a thread takes at once",
+     .values = CUDA_CHAIN_VALUES,
+     .count = 2,
+     .preset = 8},
+};
+
+static int cuda_geometry(const cb_problem *problem, const int64_t *tunables, int processors,
+                         cb_geometry *out)
+{
+    (void)problem; /* a thread takes turns until there are no blocks left */
+    *out = (cb_geometry){
+        {(uint32_t)(tunables[0] * processors), 1, 1}, {CB__PEAK_CUDA_THREADS, 1, 1}, 0};
+    return 0;
+}
+
+static const cb_device_code CUDA_FMA = {cb__cuda_source, "peak_fma", 75, cuda_geometry};
+static const cb_device_code CUDA_DOT = {cb__cuda_source, "peak_dot", 75, cuda_geometry};
+
 static const cb_impl FMA_IMPLS[] = {
+    {.name = "cuda",
+     .help = "fused multiply-adds",
+     .isa = CB_ISA_CUDA,
+     .tunables = CUDA_TUNABLES,
+     .ntunables = 2,
+     .device = &CUDA_FMA},
 #if CB_X86
     {.name = "avx512",
      .help = "512-bit fused multiply-adds",
@@ -197,6 +234,12 @@ static const cb_impl FMA_IMPLS[] = {
 };
 
 static const cb_impl DOT_IMPLS[] = {
+    {.name = "cuda",
+     .help = "dot products of four",
+     .isa = CB_ISA_CUDA,
+     .tunables = CUDA_TUNABLES,
+     .ntunables = 2,
+     .device = &CUDA_DOT},
 #if CB_X86
     {.name = "avx512vnni",
      .help = "512-bit dot products of four",
@@ -251,7 +294,7 @@ static const cb_kernel DOT = {
 
 const cb_module *cb_module_entry(void)
 {
-    static const cb_kernel *const kernels[] = {&FMA, &DOT};
+    static const cb_kernel *const kernels[] = {&FMA, &DOT, &cb__peak_mma};
     static const cb_module module = {CB_KERNEL_ABI, sizeof(cb_kernel), kernels, COUNT(kernels)};
     return &module;
 }

@@ -12,6 +12,9 @@
 enum { CB__PEAK_STEPS = 256, CB__PEAK_VECTORS = 12 };
 enum { CB__PEAK_F32_LANES = 192, CB__PEAK_F64_LANES = 96, CB__PEAK_DOT_LANES = 192 };
 
+/* Of a thread block: whole lanes of any type, and as many warps for each scheduler. */
+enum { CB__PEAK_CUDA_THREADS = 384 };
+
 /* Step t of the dot products takes line t mod CB__PEAK_DOT_LINES of u. */
 enum { CB__PEAK_DOT_LINES = 16, CB__PEAK_DOT_LINE = 64 };
 
@@ -34,6 +37,9 @@ static inline cb__peak_share cb__peak_share_of(const cb_launch *launch)
     return (cb__peak_share){blocks * launch->worker / launch->workers,
                             blocks * (launch->worker + 1) / launch->workers};
 }
+
+/* In mma.c. */
+extern const cb_kernel cb__peak_mma;
 
 int cb__peak_fma_avx512(const cb_launch *launch);
 int cb__peak_fma_avx2(const cb_launch *launch);

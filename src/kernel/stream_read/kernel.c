@@ -2,6 +2,7 @@
  * constant allocation, so a planted difference in traffic changes nothing else.
  */
 #include "kernel/twin/define.h"
+#include "kernel/twin/launch.h"
 #include "stream_read.h"
 
 #include <inttypes.h>
@@ -80,7 +81,23 @@ static void reference(const cb_problem *problem, const void *const *logical, int
     bound[0] = 0;
 }
 
+static const cb_choice CUDA_TUNABLES[] = {CB__LAUNCH_CHOICES(8, 512, 8)};
+
+static int cuda_geometry(const cb_problem *problem, const int64_t *tunables, int processors,
+                         cb_geometry *out)
+{
+    return cb__launch_geometry(cb__stream_read_bytes(problem), tunables, processors, out);
+}
+
+static const cb_device_code CUDA = {cb__cuda_source, "stream_read", 75, cuda_geometry};
+
 static const cb_impl IMPLS[] = {
+    {.name = "cuda",
+     .help = "16-byte loads past the first cache",
+     .isa = CB_ISA_CUDA,
+     .tunables = CUDA_TUNABLES,
+     .ntunables = CB__LAUNCH_TUNABLES,
+     .device = &CUDA},
 #if CB_X86
     {.name = "avx512",
      .help = "512-bit loads",

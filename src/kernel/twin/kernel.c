@@ -1,6 +1,7 @@
 /* twin: the plain read, write and copy that other kernels are held against, and whose bandwidth
  * over working sets is the machine's curve.
  */
+#include "launch.h"
 #include "read_define.h"
 #include "twin.h"
 
@@ -45,6 +46,28 @@ static uint64_t set_bytes(const cb_problem *problem)
 {
     return (uint64_t)problem->shape[0];
 }
+
+/* cuda.cu, of which the tunables say which kernel is compiled */
+
+static const int64_t SWITCH[] = {0, 1};
+static const cb_choice CUDA_READ_TUNABLES[] = {
+    CB__LAUNCH_CHOICES(8, 512, 8),
+    CB__LAUNCH_CHOICE("l1", "1: the first cache keeps what is read", SWITCH, 0),
+};
+#define STREAMING                                                                                  \
+    CB__LAUNCH_CHOICE("streaming", "1: lines written are the first that caches give up", SWITCH, 0)
+static const cb_choice CUDA_WRITE_TUNABLES[] = {CB__LAUNCH_CHOICES(8, 512, 8), STREAMING};
+static const cb_choice CUDA_COPY_TUNABLES[] = {CB__LAUNCH_CHOICES(8, 512, 8), STREAMING};
+
+static int cuda_geometry(const cb_problem *problem, const int64_t *tunables, int processors,
+                         cb_geometry *out)
+{
+    return cb__launch_geometry(set_bytes(problem), tunables, processors, out);
+}
+
+static const cb_device_code CUDA_READ = {cb__cuda_source, "twin_read", 75, cuda_geometry};
+static const cb_device_code CUDA_WRITE = {cb__cuda_source, "twin_write", 75, cuda_geometry};
+static const cb_device_code CUDA_COPY = {cb__cuda_source, "twin_copy", 75, cuda_geometry};
 
 /* twin_write */
 
@@ -118,7 +141,15 @@ static void copy_reference(const cb_problem *problem, const void *const *logical
     }
 }
 
+#define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
+
 static const cb_impl READ_IMPLS[] = {
+    {.name = "cuda",
+     .help = "16-byte loads past the first cache",
+     .isa = CB_ISA_CUDA,
+     .tunables = CUDA_READ_TUNABLES,
+     .ntunables = COUNT(CUDA_READ_TUNABLES),
+     .device = &CUDA_READ},
 #if CB_X86
     {.name = "avx512",
      .help = "512-bit loads: the bound of Intel's and Zen 5's L1",
@@ -141,6 +172,12 @@ static const cb_impl READ_IMPLS[] = {
 };
 
 static const cb_impl WRITE_IMPLS[] = {
+    {.name = "cuda",
+     .help = "16-byte stores",
+     .isa = CB_ISA_CUDA,
+     .tunables = CUDA_WRITE_TUNABLES,
+     .ntunables = COUNT(CUDA_WRITE_TUNABLES),
+     .device = &CUDA_WRITE},
 #if CB_X86
     {.name = "avx512",
      .help = "512-bit stores",
@@ -159,6 +196,12 @@ static const cb_impl WRITE_IMPLS[] = {
 };
 
 static const cb_impl COPY_IMPLS[] = {
+    {.name = "cuda",
+     .help = "16-byte loads and stores",
+     .isa = CB_ISA_CUDA,
+     .tunables = CUDA_COPY_TUNABLES,
+     .ntunables = COUNT(CUDA_COPY_TUNABLES),
+     .device = &CUDA_COPY},
 #if CB_X86
     {.name = "avx512",
      .help = "512-bit loads and stores",
@@ -179,8 +222,6 @@ static const cb_impl COPY_IMPLS[] = {
      .ntunables = 1,
      .run = cb__twin_copy_portable},
 };
-
-#define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
 
 static const cb_kernel READ = {
     .name = "twin_read",
