@@ -52,11 +52,12 @@ typedef struct cb__device_info {
     bool placements_differ; /* a few threads can lie close together or apart */
     cb__device_cache caches[CB__DEVICE_CACHES_MAX]; /* of data, by level */
     int ncaches;
-    uint64_t beyond_bytes;   /* a set this large is in memory, as probed; 0: not known */
-    uint64_t llc_bytes;      /* sum of the last-level caches that those threads reach; 0: unknown */
-    uint64_t memory_bytes;   /* that can be taken now */
-    double peak_bytes_per_s; /* physical, of the first cache: load ports x width x clock; 0:
-                                unknown */
+    uint64_t beyond_bytes; /* a set this large is in memory, as probed; 0: not known */
+    uint64_t llc_bytes;    /* sum of the last-level caches that those threads reach; 0: unknown */
+    uint64_t memory_bytes; /* that can be taken now */
+    uint64_t batch_bytes;  /* that one batch should move, so that its clock sees it; 0: a few MiB */
+    double peak_bytes_per_s;      /* physical, of the first cache: load ports x width x clock; 0:
+                                     unknown */
     double peak_bytes_per_cycle;  /* of one thread, where peak_bytes_per_s moves with the clock; 0:
                                      it does not */
     double peak_dram_bytes_per_s; /* physical ceiling of the memory behind the caches; 0: unknown */
@@ -156,5 +157,6 @@ const cb__backend *const *cb__backends(int *n);
 
 extern const cb__backend cb__backend_cpu;
 extern const cb__backend cb__backend_fake;
+extern const cb__backend cb__backend_cuda;
 
 #endif

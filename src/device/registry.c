@@ -4,13 +4,14 @@
 #include "base/parse.h"
 #include "device/device.h"
 
-static const cb__backend *const backends[] = {&cb__backend_cpu, &cb__backend_fake};
+static const cb__backend *const backends[] = {&cb__backend_cpu, &cb__backend_cuda,
+                                              &cb__backend_fake};
 
 enum { NBACKENDS = sizeof backends / sizeof *backends };
 
 /* Names that scripts may use from the start; a backend joins the array above and leaves this one.
  */
-static const char *const later[] = {"cuda", "opencl"};
+static const char *const later[] = {"opencl"};
 
 const cb__backend *const *cb__backends(int *n)
 {

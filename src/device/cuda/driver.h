@@ -100,6 +100,8 @@ enum {
     X(cuMemFree, cuMemFree_v2, (cb__cu_address address))                                           \
     X(cuMemAllocHost, cuMemAllocHost_v2, (void **address, size_t bytes))                           \
     X(cuMemFreeHost, cuMemFreeHost, (void *address))                                               \
+    X(cuMemHostRegister, cuMemHostRegister_v2, (void *address, size_t bytes, unsigned flags))      \
+    X(cuMemHostUnregister, cuMemHostUnregister, (void *address))                                   \
     X(cuMemcpyHtoD, cuMemcpyHtoD_v2, (cb__cu_address to, const void *from, size_t bytes))          \
     X(cuMemcpyDtoH, cuMemcpyDtoH_v2, (void *to, cb__cu_address from, size_t bytes))                \
     X(cuMemcpyDtoD, cuMemcpyDtoD_v2, (cb__cu_address to, cb__cu_address from, size_t bytes))       \

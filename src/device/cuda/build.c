@@ -1,0 +1,277 @@
+/* Code for this device: compiled once a process, loaded anew for every build, and launched. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "device/cuda/cuda.h"
+
+enum {
+    MACROS_MAX = CB_PARAMS_MAX + CB_TUNABLES_MAX,
+    ARGUMENTS_MAX = CB_OPERANDS_MAX + CB_DIMS_MAX + CB_PARAMS_MAX,
+    FREE_SHARED_BYTES = 48 << 10 /* of dynamic shared memory, that needs no leave */
+};
+
+/* What build() makes of a code. */
+typedef struct built {
+    cb__cu_module module;
+    cb__cu_function function;
+    cb_geometry geometry;
+} built;
+
+/* ---- images ---- */
+
+cb_status cb__cuda_image_of(cb__device *device, const cb__cuda_source *source, const void **image,
+                            cb_error *err)
+{
+    cb__buf key = CB__BUF_INIT;
+    for (int i = 0; source->macros && source->macros[i]; i++)
+        cb__buf_printf(&key, "%s\n", source->macros[i]);
+    cb__buf_puts(&key, source->text);
+    cb__cuda_image *found = device->images;
+    while (found && strcmp(found->key, cb__buf_text(&key)) != 0)
+        found = found->next;
+    cb_status status = CB_OK;
+    if (!found) {
+        found = calloc(1, sizeof *found);
+        if (!found || key.failed) {
+            status = cb_error_set(err, CB_NO_MEMORY, "%s: no memory for its image", source->name);
+            free(found);
+            goto out;
+        }
+        status = cb__cuda_compile(&device->compiler, source, &found->image, err);
+        if (status != CB_OK) {
+            cb__buf_fini(&found->image);
+            free(found);
+            goto out;
+        }
+        found->key = key.text;
+        found->next = device->images;
+        device->images = found;
+        key = (cb__buf)CB__BUF_INIT;
+    }
+    *image = found->image.text;
+out:
+    cb__buf_fini(&key);
+    return status;
+}
+
+void cb__cuda_images_free(cb__device *device)
+{
+    while (device->images) {
+        cb__cuda_image *image = device->images;
+        device->images = image->next;
+        cb__buf_fini(&image->image);
+        free(image->key);
+        free(image);
+    }
+}
+
+/* ---- constants ---- */
+
+static bool is_number(const cb_choice *parameter)
+{
+    return !parameter->words && !parameter->values;
+}
+
+static void macro(const char *name, int64_t value, cb__buf *text)
+{
+    cb__buf_puts(text, "CB_");
+    for (const char *c = name; *c; c++)
+        cb__buf_printf(text, "%c", toupper((unsigned char)*c));
+    cb__buf_printf(text, "=%lld", (long long)value);
+}
+
+/* `macros` gets pointers to texts that lie in `texts`. */
+static cb_status macros_of(const cb__code *code, cb__buf texts[MACROS_MAX],
+                           const char *macros[MACROS_MAX + 1], cb_error *err)
+{
+    const cb_kernel *k = code->kernel;
+    int n = 0;
+    for (int i = 0; i < k->nparams; i++)
+        if (!is_number(&k->params[i]))
+            macro(k->params[i].name, code->problem.params[i], &texts[n++]);
+    for (int i = 0; i < code->impl->ntunables; i++)
+        macro(code->impl->tunables[i].name, code->tunables[i], &texts[n++]);
+    for (int i = 0; i < n; i++) {
+        if (texts[i].failed)
+            return cb_error_set(err, CB_NO_MEMORY, "%s: no memory for its constants", k->name);
+        macros[i] = cb__buf_text(&texts[i]);
+    }
+    macros[n] = NULL;
+    return CB_OK;
+}
+
+static cb_status image_of(cb__device *device, const cb__code *code, const void **image,
+                          cb_error *err)
+{
+    cb__buf texts[MACROS_MAX] = {{0}};
+    const char *macros[MACROS_MAX + 1];
+    cb_status status = macros_of(code, texts, macros, err);
+    cb__cuda_source source = {code->kernel->name, code->impl->device->source, macros};
+    if (status == CB_OK)
+        status = cb__cuda_image_of(device, &source, image, err);
+    for (int i = 0; i < MACROS_MAX; i++)
+        cb__buf_fini(&texts[i]);
+    return status;
+}
+
+/* ---- building ---- */
+
+/* "11008x4096" */
+static void shape_text(const cb__code *code, cb__buf *text)
+{
+    for (int i = 0; i < code->kernel->ndims; i++)
+        cb__buf_printf(text, "%s%lld", i ? "x" : "", (long long)code->problem.shape[i]);
+}
+
+static cb_status cannot(const cb__code *code, const char *why, cb_error *err)
+{
+    cb__buf shape = CB__BUF_INIT;
+    shape_text(code, &shape);
+    cb_status status =
+        cb_error_set(err, CB_USAGE, "%s/%s cannot be launched for shape %s: %s", code->kernel->name,
+                     code->impl->name, cb__buf_text(&shape), why);
+    cb__buf_fini(&shape);
+    return status;
+}
+
+static cb_status attribute(cb__device *device, int what, int *value, cb_error *err)
+{
+    return CB__CUDA_DID(device, err, cuDeviceGetAttribute, value, what, device->handle);
+}
+
+static cb_status check_threads(cb__device *device, const cb__code *code, const built *b,
+                               cb_error *err)
+{
+    const cb_geometry *g = &b->geometry;
+    char why[128];
+    int most = 0;
+    uint64_t threads = (uint64_t)g->block[0] * g->block[1] * g->block[2];
+    uint64_t blocks = (uint64_t)g->grid[0] * g->grid[1] * g->grid[2];
+    if (threads == 0 || blocks == 0)
+        return cannot(code, "its geometry has no threads", err);
+    cb_status status = CB__CUDA_DID(device, err, cuFuncGetAttribute, &most,
+                                    CB__CU_FUNC_MAX_THREADS_PER_BLOCK, b->function);
+    if (status != CB_OK || threads <= (uint64_t)most)
+        return status;
+    snprintf(why, sizeof why, "%llu threads a block, and this code can have %d",
+             (unsigned long long)threads, most);
+    return cannot(code, why, err);
+}
+
+/* What a function has by itself counts too. */
+static cb_status allow_shared(cb__device *device, const cb__code *code, const built *b,
+                              cb_error *err)
+{
+    char why[128];
+    int most = 0, own = 0;
+    uint32_t wanted = b->geometry.shared_bytes;
+    cb_status status = attribute(device, CB__CU_MAX_SHARED_BYTES_PER_BLOCK, &most, err);
+    if (status == CB_OK)
+        status = CB__CUDA_DID(device, err, cuFuncGetAttribute, &own, CB__CU_FUNC_SHARED_BYTES,
+                              b->function);
+    if (status != CB_OK)
+        return status;
+    if ((int64_t)wanted + own > most) {
+        snprintf(why, sizeof why, "%lld bytes of shared memory a block, and this device has %d",
+                 (long long)wanted + own, most);
+        return cannot(code, why, err);
+    }
+    if ((int64_t)wanted + own <= FREE_SHARED_BYTES)
+        return CB_OK;
+    return CB__CUDA_DID(device, err, cuFuncSetAttribute, b->function,
+                        CB__CU_FUNC_MAX_DYNAMIC_SHARED_BYTES, (int)wanted);
+}
+
+static cb_status load(cb__device *device, const cb__code *code, built *b, cb_error *err)
+{
+    const cb_device_code *own = code->impl->device;
+    const void *image = NULL;
+    if (own->geometry(&code->problem, code->tunables, device->processors, &b->geometry) != 0)
+        return cannot(code, "it has no geometry for it", err);
+    cb_status status = image_of(device, code, &image, err);
+    if (status == CB_OK)
+        status = cb__cuda_module_load(&device->driver, code->kernel->name, image, &b->module, err);
+    if (status == CB_OK)
+        status =
+            CB__CUDA_DID(device, err, cuModuleGetFunction, &b->function, b->module, own->entry);
+    if (status == CB_OK)
+        status = check_threads(device, code, b, err);
+    return status == CB_OK ? allow_shared(device, code, b, err) : status;
+}
+
+cb_status cb__cuda_build(cb__device *device, cb__code *code, cb_error *err)
+{
+    const cb_impl *impl = code->impl;
+    code->built = NULL;
+    if (!impl->device)
+        return cb_error_set(err, CB_USAGE, "%s/%s is no code for a GPU", code->kernel->name,
+                            impl->name);
+    if (impl->device->least > device->capability)
+        return cb_error_set(
+            err, CB_UNAVAILABLE, "%s/%s needs compute capability %d.%d; cuda:%d has %d.%d",
+            code->kernel->name, impl->name, impl->device->least / 10, impl->device->least % 10,
+            device->ordinal, device->capability / 10, device->capability % 10);
+    built *b = calloc(1, sizeof *b);
+    if (!b)
+        return cb_error_set(err, CB_NO_MEMORY, "%s: no memory for its code", code->kernel->name);
+    cb_status status = cb__cuda_enter(device, err);
+    if (status == CB_OK)
+        status = load(device, code, b, err);
+    code->built = b;
+    if (status != CB_OK)
+        cb__cuda_unbuild(device, code);
+    return status;
+}
+
+void cb__cuda_unbuild(cb__device *device, cb__code *code)
+{
+    built *b = code->built;
+    if (!b)
+        return;
+    if (b->module)
+        device->driver.cuModuleUnload(b->module);
+    free(b);
+    code->built = NULL;
+}
+
+/* ---- launching ---- */
+
+/* The driver reads its arguments through pointers, and copies them: they may lie where they are. */
+static void arguments_of(const cb__launch *launch, void *arguments[ARGUMENTS_MAX])
+{
+    const cb__code *code = launch->code;
+    const cb_kernel *k = code->kernel;
+    int n = 0;
+    for (int i = 0; i < k->noperands; i++)
+        arguments[n++] = (void *)(uintptr_t)&launch->operands[i];
+    for (int i = 0; i < k->ndims; i++)
+        arguments[n++] = (void *)(uintptr_t)&code->problem.shape[i];
+    for (int i = 0; i < k->nparams; i++)
+        if (is_number(&k->params[i]))
+            arguments[n++] = (void *)(uintptr_t)&code->problem.params[i];
+}
+
+cb_status cb__cuda_enqueue(cb__device *device, const cb__launch *launch, cb_error *err)
+{
+    void *arguments[ARGUMENTS_MAX];
+    cb_status status = cb__cuda_enter(device, err);
+    if (status != CB_OK)
+        return status;
+    if (!launch->code) {
+        status = cb__cuda_support_load(device, err);
+        return status != CB_OK ? status
+                               : CB__CUDA_DID(device, err, cuLaunchKernel, device->support.empty, 1,
+                                              1, 1, 1, 1, 1, 0, device->stream, NULL, NULL);
+    }
+    const built *b = launch->code->built;
+    if (!b)
+        return cb_error_set(err, CB_INTERNAL, "%s was not built", launch->code->kernel->name);
+    const cb_geometry *g = &b->geometry;
+    arguments_of(launch, arguments);
+    return CB__CUDA_DID(device, err, cuLaunchKernel, b->function, g->grid[0], g->grid[1],
+                        g->grid[2], g->block[0], g->block[1], g->block[2], g->shared_bytes,
+                        device->stream, arguments, NULL);
+}

@@ -1,0 +1,105 @@
+/* cuda.h: a device of NVIDIA's driver, as the files of this folder share it.
+ *
+ * Opening one asks the driver for facts alone. Its context is taken by the first call that needs
+ * one: describing a device and filling a ring need none, and a context takes a fifth of a second.
+ * All calls of one device come from one thread.
+ *
+ * After a kernel has failed (an illegal address, say) the driver refuses the context for good:
+ * every call that needs it then fails with CB_WRONG and what took it down. */
+#ifndef CB_DEVICE_CUDA_CUDA_H
+#define CB_DEVICE_CUDA_CUDA_H
+
+#include "device/cuda/compile.h"
+#include "device/cuda/driver.h"
+#include "device/cuda/nvml.h"
+#include "device/device.h"
+
+/* An image that was compiled in this process, by its source and macros. */
+typedef struct cb__cuda_image {
+    struct cb__cuda_image *next;
+    char *key;
+    cb__buf image;
+} cb__cuda_image;
+
+/* What alloc() and map() gave. */
+typedef struct cb__cuda_allocation {
+    struct cb__cuda_allocation *next;
+    void *address;
+    cb__cu_address base; /* that the driver knows it by */
+} cb__cuda_allocation;
+
+/* Kernels of the backend's own. */
+typedef struct cb__cuda_support {
+    cb__cu_module module; /* NULL: not loaded */
+    cb__cu_function empty, digest, clock, spin;
+    cb__cu_address result; /* CB__CUDA_RESULT_WORDS words of 64 bits */
+} cb__cuda_support;
+
+enum { CB__CUDA_RESULT_WORDS = 2 };
+
+struct cb__device {
+    cb__cuda driver;
+    cb__cu_device handle;
+    int ordinal, processors, capability;
+    cb__cu_context context; /* NULL: not taken yet */
+    cb__cu_stream stream;
+    cb__cuda_compiler compiler;
+    cb__cuda_image *images;
+    cb__cuda_allocation *allocations;
+    cb__cuda_support support;
+    cb_error failure; /* of the first launch that failed since the last sync */
+    cb_error lost;    /* what took the context down */
+    cb__nvml nvml;
+};
+
+/* cuda.c */
+/* Takes the context where that was not done; CB_WRONG where it is lost. First in every call that
+ * needs it. */
+cb_status cb__cuda_enter(cb__device *device, cb_error *err);
+/* As cb__cuda_check, of a call that may be told of a kernel's failure: that one stays. */
+cb_status cb__cuda_did(cb__device *device, cb__cu_result result, const char *call, cb_error *err);
+#define CB__CUDA_DID(device, err, call, ...)                                                       \
+    cb__cuda_did(device, (device)->driver.call(__VA_ARGS__), #call, err)
+
+/* memory.c */
+cb_status cb__cuda_alloc(cb__device *device, size_t bytes, cb__page_kind pages, void **out,
+                         cb_error *err);
+void cb__cuda_free(cb__device *device, void *address);
+cb_status cb__cuda_map(cb__device *device, int fd, size_t bytes, void **out, cb__pages *pages,
+                       cb_error *err);
+cb_status cb__cuda_write(cb__device *device, void *to, const void *from, size_t bytes,
+                         cb_error *err);
+cb_status cb__cuda_read(cb__device *device, void *to, const void *from, size_t bytes,
+                        cb_error *err);
+/* All that was allocated. */
+void cb__cuda_free_all(cb__device *device);
+
+/* build.c */
+cb_status cb__cuda_build(cb__device *device, cb__code *code, cb_error *err);
+void cb__cuda_unbuild(cb__device *device, cb__code *code);
+/* Puts one launch into the stream: CB_OK, or what the driver says at once. */
+cb_status cb__cuda_enqueue(cb__device *device, const cb__launch *launch, cb_error *err);
+/* The image of a text, compiled once a process. Borrowed from the device. */
+cb_status cb__cuda_image_of(cb__device *device, const cb__cuda_source *source, const void **image,
+                            cb_error *err);
+void cb__cuda_images_free(cb__device *device);
+
+/* support.c */
+cb_status cb__cuda_support_load(cb__device *device, cb_error *err);
+void cb__cuda_support_unload(cb__device *device);
+cb_status cb__cuda_digest(cb__device *device, const void *from, size_t bytes, uint64_t *out,
+                          cb_error *err);
+/* Keeps every multiprocessor at work for about that long. */
+cb_status cb__cuda_spin(cb__device *device, uint64_t ns, cb_error *err);
+double cb__cuda_clock_hz(cb__device *device);
+
+/* graph.c */
+void cb__cuda_launch(cb__device *device, const cb__launch *launch);
+cb_status cb__cuda_sync(cb__device *device, cb_error *err);
+cb_status cb__cuda_batch_new(cb__device *device, const cb__launch *launches, int n, cb__batch **out,
+                             cb_error *err);
+void cb__cuda_batch_run(cb__device *device, cb__batch *batch);
+double cb__cuda_batch_span_ns(cb__device *device, const cb__batch *batch);
+void cb__cuda_batch_free(cb__device *device, cb__batch *batch);
+
+#endif
