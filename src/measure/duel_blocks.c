@@ -11,26 +11,48 @@ enum {
     ESTIMATES = 5,        /* launches of each arm, of which the fastest counts */
     WARM_UP_NS = 1000000, /* over all arms, after the verified launches */
     WARM_UP_MOST = 512,
+    QUEUED_READING_NS = 60000, /* what submitting it costs the host is small beside it */
     FLOOR_READINGS = 21
 };
 
 /* ---- how long a launch takes, and what follows ---- */
 
-/* The slowest arm's fastest launch. An outlier would make readings too short for all. */
-static cb_status estimate(cb__duel *duel, double *slowest_ns, cb_error *err)
+/* Whether a slot's launches are timed by a clock that does not see what submitting them costs. */
+static bool spans_alone(const cb__duel *duel)
+{
+    return duel->request->submit == CB__BATCHED &&
+           (duel->target.ops->capabilities & CB__DEVICE_QUEUED);
+}
+
+/* One launch as slots will see it, about. */
+static cb_status launch_time(cb__duel *duel, int arm, int i, double *ns, cb_error *err)
 {
     const cb__backend *ops = duel->target.ops;
     cb__device *device = duel->target.device;
+    const cb__duel_side *side = &duel->sides[arm];
+    uint64_t start = ops->now_ns(device);
+    if (spans_alone(duel))
+        ops->batch_run(device, side->first);
+    else
+        ops->launch(device, &side->tables->launches[i % side->n]);
+    cb_status status = ops->sync(device, err);
+    *ns = spans_alone(duel) ? ops->batch_span_ns(device, side->first) / duel->verified
+                            : (double)(ops->now_ns(device) - start);
+    return status;
+}
+
+/* The slowest arm's fastest launch. An outlier would make readings too short for all. */
+static cb_status estimate(cb__duel *duel, double *slowest_ns, cb_error *err)
+{
     cb_status status = CB_OK;
     *slowest_ns = 0;
     for (int arm = 0; arm < duel->request->narms && duel->failed < 0; arm++) {
         double fastest = (double)INFINITY;
         cb__duel_mark(duel, arm, -1);
         for (int i = 0; i < ESTIMATES && status == CB_OK; i++) {
-            uint64_t start = ops->now_ns(device);
-            ops->launch(device, &duel->sides[arm].tables->launches[i % duel->sides[arm].n]);
-            status = ops->sync(device, err);
-            fastest = fmin(fastest, (double)(ops->now_ns(device) - start));
+            double ns = 0;
+            status = launch_time(duel, arm, i, &ns, err);
+            fastest = fmin(fastest, ns);
         }
         cb__duel_mark(duel, -1, -1);
         status = cb__duel_found(duel, arm, status, err);
@@ -50,7 +72,8 @@ static void choose_shape(cb__duel *duel, double launch_ns)
     out->readings = q->readings;
     if (q->batch && q->repeats && q->readings)
         return;
-    double fit = q->submit == CB__BATCHED ? CB__READING_NS / fmax(launch_ns, 1) + 1 : 1;
+    double reading_ns = spans_alone(duel) ? QUEUED_READING_NS : CB__READING_NS;
+    double fit = q->submit == CB__BATCHED ? reading_ns / fmax(launch_ns, 1) + 1 : 1;
     out->batch = fit < duel->plan->batch ? (int)fit : duel->plan->batch;
     cb__slot_shape shape = cb__slot_shape_for(q->submit, launch_ns * out->batch);
     out->repeats = duel->restores ? 1 : shape.repeats; /* one call writes each slot once */

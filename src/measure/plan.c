@@ -112,9 +112,10 @@ static void count_sets(const cb__case *c, const cb__device_info *info, bool cold
     /* An unknown last level is taken as 64 MiB; the proof of coldness is what decides. */
     plan->llc_bytes = info->llc_bytes ? info->llc_bytes : UINT64_C(64) << 20;
     plan->needed_bytes = max64(4 * plan->llc_bytes, info->beyond_bytes);
-    /* A batch moves about 4 MiB: enough that the dispatch is small in it, short enough for many
-     * blocks. */
-    uint64_t batch = (UINT64_C(4) << 20) / plan->touched_bytes + 1;
+    /* A batch moves about 4 MiB, or what the device asks for: enough that the dispatch is small in
+     * it, short enough for many blocks. */
+    uint64_t move = info->batch_bytes ? info->batch_bytes : UINT64_C(4) << 20;
+    uint64_t batch = move / plan->touched_bytes + 1;
     plan->batch = batch < 2 ? 2 : batch > CB__BATCH_MAX ? CB__BATCH_MAX : (int)batch;
     /* A quarter more than needed: of a rotation through 4x a cache that does not evict the oldest
      * first, 2 % are still there when their turn comes again (exp(-4)); of 5x, 0.7 %. */

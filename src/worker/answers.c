@@ -61,6 +61,7 @@ void cb__describe_answer_write(const cb__device_info *info, cb__buf *line)
     cb__json_put_int(&w, "isa", info->isa);
     cb__json_put_int(&w, "llc_bytes", (int64_t)info->llc_bytes);
     cb__json_put_int(&w, "memory_bytes", (int64_t)info->memory_bytes);
+    cb__json_put_int(&w, "batch_bytes", (int64_t)info->batch_bytes);
     cb__json_put_real(&w, "peak_bytes_per_s", info->peak_bytes_per_s);
     cb__json_put_real(&w, "peak_bytes_per_cycle", info->peak_bytes_per_cycle);
     cb__json_put_real(&w, "peak_dram_bytes_per_s", info->peak_dram_bytes_per_s);
@@ -89,6 +90,7 @@ cb_status cb__describe_answer_read(const cb__json *json, cb__device_info *info, 
     info->isa = (unsigned)cb__answer_int(json, "isa", 0, INT32_MAX, &own);
     info->llc_bytes = (uint64_t)cb__answer_int(json, "llc_bytes", 0, BYTES_MAX, &own);
     info->memory_bytes = (uint64_t)cb__answer_int(json, "memory_bytes", 0, INT64_MAX, &own);
+    info->batch_bytes = (uint64_t)cb__answer_int(json, "batch_bytes", 0, BYTES_MAX, &own);
     info->peak_bytes_per_s = fmax(cb__answer_real(json, "peak_bytes_per_s", &own), 0);
     info->peak_bytes_per_cycle = fmax(cb__answer_real(json, "peak_bytes_per_cycle", &own), 0);
     info->peak_dram_bytes_per_s = fmax(cb__answer_real(json, "peak_dram_bytes_per_s", &own), 0);
