@@ -15,7 +15,7 @@ cb_problem cb__case_problem(const cb__case *c)
 
 cb__code cb__case_code(const cb__case *c)
 {
-    return (cb__code){c->kernel, c->impl, cb__case_problem(c), c->tunables, c->cost};
+    return (cb__code){c->kernel, c->impl, cb__case_problem(c), c->tunables, c->cost, NULL};
 }
 
 const char *cb__type_name(cb_type type)
