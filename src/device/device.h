@@ -87,6 +87,7 @@ typedef struct cb__backend {
     unsigned capabilities;
     const char *name;
     const char *help;
+    unsigned isa; /* CB_ISA_* of code for it; 0: the host's processor decides */
     /* `script`: what follows ':' in the device name ("" when nothing does). threads 0: the default.
      * CB_UNAVAILABLE with the reason when there is no such device. */
     cb_status (*open)(const char *script, int threads, cb__placement placement, cb__device **out,

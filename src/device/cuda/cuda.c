@@ -200,7 +200,7 @@ static void cuda_info(cb__device *device, cb__device_info *out)
 {
     cb__environment environment;
     *out = (cb__device_info){.threads = device->processors,
-                             .isa = CB_ISA_CUDA,
+                             .isa = cb__backend_cuda.isa,
                              .memory_bytes = memory_of(device),
                              .batch_bytes = BATCH_BYTES};
     cb__environment_read("", &environment);
@@ -231,6 +231,7 @@ const cb__backend cb__backend_cuda = {
     .capabilities = CB__DEVICE_QUEUED,
     .name = "cuda",
     .help = "an NVIDIA GPU: cuda:N, the first one without a number",
+    .isa = CB_ISA_CUDA,
     .open = cuda_open,
     .close = cuda_close,
     .identify = cuda_identify,
