@@ -97,7 +97,33 @@ typedef struct cb__common_options {
         .offset = offsetof(cb__common_options, help), .help = "this page"                          \
     }
 
-extern const char *const cb__color_words[];
+/* Rows that some verbs have, over members of their struct of the same names. */
+#define CB__SHAPE_OPTION(options)                                                                  \
+    {                                                                                              \
+        .name = "shape", .kind = CB__OPT_LIST, .offset = offsetof(options, shapes),                \
+        .arg = "SHAPE", .help = "14336x4096 in the kernel's own order, or rows=14336,cols=4096"    \
+    }
+#define CB__SHAPES_OPTION(options)                                                                 \
+    {                                                                                              \
+        .name = "shapes", .kind = CB__OPT_TEXT, .offset = offsetof(options, shape_list),           \
+        .arg = "LIST",                                                                             \
+        .help = "a shipped list: the decode projections of llama-3-8b, llama-3-70b or qwen2.5-7b"  \
+    }
+/* Of a comparison. */
+#define CB__SUBMIT_OPTION(options)                                                                 \
+    {                                                                                              \
+        .name = "submit", .kind = CB__OPT_CHOICE, .offset = offsetof(options, submit),             \
+        .arg = "MODE", .preset = "batched", .choices = cb__submit_words,                           \
+        .help = "solo: submit and wait, host clock; batched: launches in one dispatch"             \
+    }
+#define CB__ALPHA_OPTION(options)                                                                  \
+    {                                                                                              \
+        .name = "alpha", .kind = CB__OPT_REAL, .offset = offsetof(options, alpha), .arg = "P",     \
+        .preset = "1%", .min = 1e-9, .max = 0.5,                                                   \
+        .help = "chance that any interval of this command leaves the truth out, at most"           \
+    }
+
+extern const char *const cb__color_words[], *const cb__cache_words[], *const cb__submit_words[];
 
 /* Parses a verb's options; *done is set (with *exit_status) when it was --help or an error.
  * positionals: room for argc. */

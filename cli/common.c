@@ -13,6 +13,8 @@
 #include "host/topology.h"
 
 const char *const cb__color_words[] = {"auto", "always", "never", NULL};
+const char *const cb__cache_words[] = {"cold", "warm", NULL};
+const char *const cb__submit_words[] = {"solo", "batched", NULL};
 
 volatile int cb__stop;
 

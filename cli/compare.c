@@ -15,20 +15,9 @@ typedef struct compare_options {
     double budget_s, alpha, margin;
 } compare_options;
 
-static const char *const cache_words[] = {"cold", "warm", NULL};
-static const char *const submit_words[] = {"solo", "batched", NULL};
-
 static const cb__option options[] = {
-    {.name = "shape",
-     .kind = CB__OPT_LIST,
-     .offset = offsetof(compare_options, shapes),
-     .arg = "SHAPE",
-     .help = "14336x4096 in the kernel's own order, or rows=14336,cols=4096"},
-    {.name = "shapes",
-     .kind = CB__OPT_TEXT,
-     .offset = offsetof(compare_options, shape_list),
-     .arg = "LIST",
-     .help = "a shipped list: the decode projections of llama-3-8b, llama-3-70b or qwen2.5-7b"},
+    CB__SHAPE_OPTION(compare_options),
+    CB__SHAPES_OPTION(compare_options),
     {.name = "kernel",
      .kind = CB__OPT_LIST,
      .offset = offsetof(compare_options, kernels),
@@ -39,15 +28,9 @@ static const cb__option options[] = {
      .offset = offsetof(compare_options, cache),
      .arg = "STATE",
      .preset = "cold",
-     .choices = cache_words,
+     .choices = cb__cache_words,
      .help = "cold: launches rotate through distinct sets; warm: one set again and again"},
-    {.name = "submit",
-     .kind = CB__OPT_CHOICE,
-     .offset = offsetof(compare_options, submit),
-     .arg = "MODE",
-     .preset = "batched",
-     .choices = submit_words,
-     .help = "solo: submit and wait, host clock; batched: launches in one dispatch"},
+    CB__SUBMIT_OPTION(compare_options),
     {.name = "budget",
      .kind = CB__OPT_REAL,
      .offset = offsetof(compare_options, budget_s),
@@ -57,14 +40,7 @@ static const cb__option options[] = {
      .max = 86400,
      .help = "wall seconds of the whole command, shared by its shapes; it ends as soon as every "
              "pair is decided"},
-    {.name = "alpha",
-     .kind = CB__OPT_REAL,
-     .offset = offsetof(compare_options, alpha),
-     .arg = "P",
-     .preset = "1%",
-     .min = 1e-9,
-     .max = 0.5,
-     .help = "chance that any interval of this command leaves the truth out, at most"},
+    CB__ALPHA_OPTION(compare_options),
     {.name = "margin",
      .kind = CB__OPT_REAL,
      .offset = offsetof(compare_options, margin),

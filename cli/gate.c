@@ -15,9 +15,6 @@ typedef struct gate_options {
     double budget_s, alpha, margin;
 } gate_options;
 
-static const char *const cache_words[] = {"cold", "warm", NULL};
-static const char *const submit_words[] = {"solo", "batched", NULL};
-
 static const cb__option options[] = {
     {.name = "base",
      .kind = CB__OPT_TEXT,
@@ -42,24 +39,14 @@ static const cb__option options[] = {
      .offset = offsetof(gate_options, kernels),
      .arg = "VARIANT",
      .help = "this kernel, at every --shape; left out: every kernel of the modules"},
-    {.name = "shape",
-     .kind = CB__OPT_LIST,
-     .offset = offsetof(gate_options, shapes),
-     .arg = "SHAPE",
-     .help = "14336x4096 in the kernel's own order, or rows=14336,cols=4096"},
+    CB__SHAPE_OPTION(gate_options),
     {.name = "cache",
      .kind = CB__OPT_CHOICE,
      .offset = offsetof(gate_options, cache),
      .arg = "STATE",
-     .choices = cache_words,
+     .choices = cb__cache_words,
      .help = "of every case; left out: as the suite says, else cold"},
-    {.name = "submit",
-     .kind = CB__OPT_CHOICE,
-     .offset = offsetof(gate_options, submit),
-     .arg = "MODE",
-     .preset = "batched",
-     .choices = submit_words,
-     .help = "solo: submit and wait, host clock; batched: launches in one dispatch"},
+    CB__SUBMIT_OPTION(gate_options),
     {.name = "budget",
      .kind = CB__OPT_REAL,
      .offset = offsetof(gate_options, budget_s),
@@ -68,14 +55,7 @@ static const cb__option options[] = {
      .max = 86400,
      .help = "wall seconds of all cases; left out: 10 a case; a case ends as soon as it is "
              "decided"},
-    {.name = "alpha",
-     .kind = CB__OPT_REAL,
-     .offset = offsetof(gate_options, alpha),
-     .arg = "P",
-     .preset = "1%",
-     .min = 1e-9,
-     .max = 0.5,
-     .help = "chance that any interval of this command leaves the truth out, at most"},
+    CB__ALPHA_OPTION(gate_options),
     {.name = "margin",
      .kind = CB__OPT_REAL,
      .offset = offsetof(gate_options, margin),

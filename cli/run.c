@@ -19,16 +19,8 @@ static const char *const cache_words[] = {"cold", "warm", "both", NULL};
 static const char *const submit_words[] = {"solo", "batched", "both", NULL};
 
 static const cb__option options[] = {
-    {.name = "shape",
-     .kind = CB__OPT_LIST,
-     .offset = offsetof(run_options, shapes),
-     .arg = "SHAPE",
-     .help = "14336x4096 in the kernel's own order, or rows=14336,cols=4096"},
-    {.name = "shapes",
-     .kind = CB__OPT_TEXT,
-     .offset = offsetof(run_options, shape_list),
-     .arg = "LIST",
-     .help = "a shipped list: the decode projections of llama-3-8b, llama-3-70b or qwen2.5-7b"},
+    CB__SHAPE_OPTION(run_options),
+    CB__SHAPES_OPTION(run_options),
     {.name = "kernel",
      .kind = CB__OPT_LIST,
      .offset = offsetof(run_options, kernels),

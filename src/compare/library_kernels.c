@@ -6,6 +6,7 @@
 #include "host/clock.h"
 #include "host/topology.h"
 #include "model/model.h"
+#include "model/query.h"
 
 typedef struct library {
     cb_compare_limits limits;
@@ -35,34 +36,15 @@ static cb_status open_suites(library *l, const cb_compare_kernels_request *q,
     return status;
 }
 
-static cb_status describe(const cb__compare_request *request, cb__device_info *info, cb_error *err)
-{
-    cb__work work = {.op = "describe",
-                     .device = request->device,
-                     .threads = request->threads,
-                     .ring_fd = -1,
-                     .reference_fd = -1,
-                     .exchange_fd = -1};
-    cb__json *answer = NULL;
-    cb_status status = cb__ask(&request->asker, &work, "describe", &answer, err);
-    if (status == CB_OK)
-        status = cb__describe_answer_read(answer, info, err);
-    cb__json_free(answer);
-    return status;
-}
-
 /* Bytes behind which these threads stream from memory, as probed; 0: not known. */
 static uint64_t beyond_bytes(const cb__device_info *info)
 {
     cb_model *model = NULL;
-    cb_resident resident;
-    cb_figure knee = {0};
-    bool known = cb__model_load(NULL, info->identity, &model, NULL) == CB_OK &&
-                 cb_model_resident(model, 0, CB_STREAM_PATTERN, info->threads, &resident, &knee,
-                                   NULL) == CB_OK &&
-                 knee.verdict == CB_VERDICT_OK;
+    uint64_t bytes = 0;
+    if (cb__model_load(NULL, info->identity, &model, NULL) == CB_OK)
+        bytes = cb__model_beyond_bytes(model, info->threads);
     cb_model_free(model);
-    return known ? (uint64_t)knee.hi : 0;
+    return bytes;
 }
 
 static cb_status compare(library *l, const cb_compare_kernels_request *q, cb_compare_result *result,
@@ -81,7 +63,7 @@ static cb_status compare(library *l, const cb_compare_kernels_request *q, cb_com
     if (status == CB_OK)
         status = open_suites(l, q, &request, err);
     if (status == CB_OK)
-        status = describe(&request, &info, err);
+        status = cb__describe(&request.asker, request.device, request.threads, &info, err);
     if (status == CB_OK) {
         request.beyond_bytes = beyond_bytes(&info);
         status = cb__compare_plan(&request, &info, &l->comparison, err);
