@@ -173,7 +173,10 @@ static void setup(fixture *f, const char *variant, const char *shape, bool cold,
     free(filled.checksums);
     cb__pool_free(pool);
     for (int i = 0; i < ARMS; i++)
-        f->arms[i] = (cb__duelist){&f->c[i], &f->plans[i], f->ring.fd, filled.digest};
+        f->arms[i] = (cb__duelist){.c = &f->c[i],
+                                   .plan = &f->plans[i],
+                                   .ring_fd = f->ring.fd,
+                                   .ring_digest = filled.digest};
     f->result = (cb__duel_result){
         .entries = f->entries, .ns = f->ns, .order = f->order, .involuntary = f->involuntary};
     f->request = (cb__duel_request){.arms = f->arms,
