@@ -74,6 +74,12 @@ static void hangs(void *state)
     (void)state;
 }
 
+static void sleeps(void *state)
+{
+    once(state);
+    usleep(100000);
+}
+
 static void leaves(void *state)
 {
     (void)state;
@@ -145,13 +151,14 @@ static int is_case(char **argv, const char *name)
 static const struct {
     const char *name;
     void (*b)(void *state);
-} sides[] = {{"same", once},          {"alike", again},        {"slower", twice},
-             {"bits", other_bits},    {"short", too_short},    {"wrong", other_bits},
-             {"crash", crashes},      {"hang", hangs},         {"leave", leaves},
-             {"talk", talks},         {"null", NULL},          {"two", twice},
-             {"kernels then", twice}, {"small budget", twice}, {"alpha", twice},
-             {"half output", twice},  {"stop", twice},         {"reads input", twice},
-             {"other names", twice},  {"slow main", twice},    {"words", twice}};
+} sides[] = {{"same", once},         {"alike", again},        {"slower", twice},
+             {"bits", other_bits},   {"short", too_short},    {"wrong", other_bits},
+             {"crash", crashes},     {"hang", hangs},         {"leave", leaves},
+             {"sleep", sleeps},      {"talk", talks},         {"null", NULL},
+             {"two", twice},         {"kernels then", twice}, {"small budget", twice},
+             {"alpha", twice},       {"half output", twice},  {"stop", twice},
+             {"reads input", twice}, {"other names", twice},  {"slow main", twice},
+             {"words", twice}};
 
 static const volatile int stopped = 1;
 

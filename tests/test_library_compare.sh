@@ -95,6 +95,8 @@ for how in entry plain; do
     said "status CB_USAGE" "message function b of the comparison is NULL"
     try 0 "$built/library_program" $how "small budget"
     said "status CB_USAGE" "message budget_s 0.01 is too small; the minimum is"
+    try 0 "$built/library_program" $how sleep
+    said "status CB_USAGE" "message budget_s 10 is too small for calls of 0.1" "the minimum is 4"
     try 0 "$built/library_program" $how alpha
     said "status CB_USAGE" "message alpha 2 is not in"
     try 0 "$built/library_program" $how "half output"

@@ -109,10 +109,10 @@ typedef enum cb_compare_scope {
 /* "holds for this program's link layout". Static storage. */
 const char *cb_compare_scope_text(cb_compare_scope scope);
 
-/* A time over a time. Before enough rounds were made lo is 0 and hi infinite. */
+/* A time over a time. [lo, hi] leaves the truth out with chance alpha at most. Before enough rounds
+ * were made lo is 0 and hi infinite; mid is NaN where there is no figure. */
 typedef struct cb_compare_ratio {
-    double lo, mid,
-        hi; /* [lo, hi] leaves the truth out with chance alpha at most; NaN: no figure */
+    double lo, mid, hi;
 } cb_compare_ratio;
 
 /* Plain data: nothing to free. */
@@ -128,7 +128,7 @@ typedef struct cb_compare_result {
     int rounds, blocks;        /* rounds that count, and blocks of them all */
     bool aa;                   /* the same code on both sides */
     bool bit_identical;        /* equal outputs, where they were looked at */
-    bool dispatch;             /* both within 1.25x of an empty call: mostly the cost of calling */
+    bool dispatch;             /* both within 1.25x of calling what does nothing */
     /* CB_HOLDS_FOR_IMAGE: the signs of all blocks say that b differs in this image, be it by
      * less than the margin. A diagnostic; it may be layout. */
     bool differs_in_image;
@@ -136,11 +136,11 @@ typedef struct cb_compare_result {
     char text[800]; /* one line that says all this */
 } cb_compare_result;
 
-/* CB_USAGE: a request that is not valid, a budget below the minimum (which is named), or a main
- * that does not come to the same call again; CB_TIMEOUT: one that does not within silence_s;
- * CB_UNAVAILABLE, CB_NO_MEMORY: the system does not give what is needed; CB_INTERRUPTED, where
- * *result has what was measured until then. *result is filled with a status other than these two
- * only in so far as it says nothing. err may be NULL. */
+/* *result always says something that can be printed once the status is CB_OK or CB_INTERRUPTED
+ * (what was measured until then); with another status it is empty. err may be NULL. CB_USAGE: a
+ * request that is not valid, a budget below the minimum (which is named), or a main that does not
+ * come to the same call again in its copies, within silence_s. CB_UNAVAILABLE, CB_NO_MEMORY: the
+ * system does not give what is needed. Anything else is a fault of this library. */
 cb_status cb_compare(const cb_compare_request *request, cb_compare_result *result, cb_error *err);
 /* The same answer as the verb's: outputs verified against the definition's f64 reference, cold
  * rings sized by the stored machine model (without one, by the caches as the system names them).

@@ -7,8 +7,11 @@
  *     if (status >= 0)
  *         return status;
  *
- * In a child the call serves requests on standard input until it is closed and gives the exit
- * status; in every other process it returns -1 at once and touches nothing. */
+ * In a worker the call serves requests on standard input until it is closed and gives the exit
+ * status; in every other process it returns -1 at once. A copy of the program that is one round of
+ * a comparison of its functions (coldbench/compare.h) gets -1 too, goes on to that comparison, and
+ * ends there; its standard input and output are then /dev/null. Call it first: what main does
+ * before, it does in every worker. */
 #ifndef COLDBENCH_WORKER_H
 #define COLDBENCH_WORKER_H
 

@@ -18,10 +18,10 @@ typedef struct cb__duel_own {
 
 /* One side. What it points to is borrowed. */
 typedef struct cb__duelist {
-    const cb__case *c;    /* bound to an image of its module that no other arm has */
-    const cb__plan *plan; /* of cb__plan_arms over all of them */
-    int ring_fd;          /* filled already; equal for arms that share one */
-    uint64_t ring_digest; /* as it was filled */
+    const cb__case *c;       /* bound to an image of its module that no other arm has */
+    const cb__plan *plan;    /* of cb__plan_arms over all of them */
+    int ring_fd;             /* filled already; equal for arms that share one */
+    uint64_t ring_digest;    /* as it was filled */
     const cb__duel_own *own; /* NULL, or for every arm: one call a phase is verified, this way */
 } cb__duelist;
 

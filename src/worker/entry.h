@@ -7,9 +7,10 @@
 /* In the environment of a copy of the program that is one round of a comparison of its functions:
  * the descriptor of the story so far, a memory file. */
 #define CB__ROUND_VARIABLE "COLDBENCH_ROUND"
-#define CB__PROGRAM_COPY "coldbench-program" /* the memory file that such a copy is executed from  \
-                                              */
-#define CB__STORY_MAGIC "cbround1"           /* the file's first bytes */
+#define CB__PROGRAM_COPY                                                                           \
+    "coldbench-program"            /* the memory file that such a copy is executed from            \
+                                    */
+#define CB__STORY_MAGIC "cbround1" /* the file's first bytes */
 
 typedef struct cb__main_entry {
     char **argv; /* as main got it; NULL: cb_worker_entry was not called */

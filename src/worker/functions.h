@@ -17,6 +17,9 @@ typedef struct cb__functions {
     size_t output_bytes;
     int (*check)(void *state); /* after a call: 0, or a code: the output is wrong; may be NULL */
     unsigned char *first;      /* room for output_bytes: what the first phase left; the library's */
+    double budget_s;           /* of the whole comparison */
+    bool hurry;                /* the first round: calls too long for the budget are refused */
+    uint64_t start_ns, call_ns; /* of the call that is looked at; of a side's shortest so far */
 } cb__functions;
 
 /* What a request calls side 0 and 1 where a kernel's has its module. */
