@@ -63,7 +63,7 @@ static void compiles(const cb__cuda_source *source)
 
 static void need_nvrtc(void)
 {
-    if (!real.nvrtc.library)
+    if (!real.nvrtc.is_loaded)
         SKIP_WITHOUT_TOOLKIT("NVRTC");
 }
 
@@ -163,7 +163,7 @@ static void a_named_nvrtc_that_is_absent_is_named(void **state)
     setenv("COLDBENCH_NVRTC", "/absent/libnvrtc.so", 1);
     assert_int_equal(cb__nvrtc_load(13000, &nvrtc, &err), CB_UNAVAILABLE);
     unsetenv("COLDBENCH_NVRTC");
-    assert_null(nvrtc.library);
+    assert_false(nvrtc.is_loaded);
     assert_non_null(strstr(err.message, "COLDBENCH_NVRTC: cannot load library "
                                         "'/absent/libnvrtc.so': "));
     assert_non_null(strstr(err.message, "No such file"));
@@ -177,7 +177,7 @@ static void what_is_no_nvrtc_is_refused(void **state)
     setenv("COLDBENCH_NVRTC", "libm.so.6", 1);
     assert_int_equal(cb__nvrtc_load(0, &nvrtc, &err), CB_UNAVAILABLE);
     unsetenv("COLDBENCH_NVRTC");
-    assert_null(nvrtc.library);
+    assert_false(nvrtc.is_loaded);
     assert_string_equal(err.message, "COLDBENCH_NVRTC: libm.so.6 has no nvrtcVersion");
 }
 
@@ -254,7 +254,7 @@ static void an_nvrtc_newer_than_the_driver_is_named(void **state)
     setenv("COLDBENCH_NVRTC", real.nvrtc.path, 1);
     assert_int_equal(cb__nvrtc_load(driver, &nvrtc, &err), CB_UNAVAILABLE);
     unsetenv("COLDBENCH_NVRTC");
-    assert_null(nvrtc.library);
+    assert_false(nvrtc.is_loaded);
     snprintf(words, sizeof words, "is newer than the NVIDIA driver, which serves CUDA %d.2",
              driver / 1000);
     assert_non_null(strstr(err.message, real.nvrtc.path));
@@ -267,7 +267,7 @@ static void a_driver_older_than_every_nvrtc_is_told(void **state)
     (void)state;
     cb__nvrtc nvrtc;
     assert_int_equal(cb__nvrtc_load(10020, &nvrtc, &err), CB_UNAVAILABLE);
-    assert_null(nvrtc.library);
+    assert_false(nvrtc.is_loaded);
     assert_non_null(strstr(err.message, "NVRTC"));
     assert_null(strchr(err.message, '\n'));
     assert_true(strstr(err.message, "which serves CUDA 10.2") ||
@@ -449,8 +449,6 @@ static int remove_folder(void **state)
 {
     clean(state);
     cb__buf_fini(&image);
-    cb__cuda_compiler_fini(&compiler);
-    cb__cuda_compiler_fini(&real);
     return rmdir(cache);
 }
 

@@ -386,7 +386,6 @@ static void the_newest_nvrtc_that_the_driver_understands_is_taken(void **state)
         const int archs[] = {75, 80, 86, 90};
         assert_int_equal(nvrtc.narchs, 4);
         assert_memory_equal(nvrtc.archs, archs, sizeof archs);
-        cb__nvrtc_unload(&nvrtc);
     }
 }
 
@@ -421,7 +420,6 @@ static void a_log_is_cut_down_to_its_errors(void **state)
                      CB_OK);
     assert_string_equal(image.text, ".version 8.0\n.target sm_90a\nf()");
     cb__buf_fini(&image);
-    cb__nvrtc_unload(&nvrtc);
 }
 
 /* Last: what a kernel did to the context stays. */

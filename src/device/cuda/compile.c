@@ -242,7 +242,7 @@ cb_status cb__cuda_compile(cb__cuda_compiler *compiler, const cb__cuda_source *s
                                             source->name)
                              : CB_OK;
     }
-    if (!compiler->nvrtc.library)
+    if (!compiler->nvrtc.is_loaded)
         status = cb__nvrtc_load(compiler->driver, &compiler->nvrtc, err);
     if (status == CB_OK)
         status = cb__nvrtc_choose(&compiler->nvrtc, compiler->driver, compiler->capability, &target,
@@ -250,9 +250,4 @@ cb_status cb__cuda_compile(cb__cuda_compiler *compiler, const cb__cuda_source *s
     if (status == CB_OK)
         status = make_image(&compiler->nvrtc, &target, source, image, err);
     return status;
-}
-
-void cb__cuda_compiler_fini(cb__cuda_compiler *compiler)
-{
-    cb__nvrtc_unload(&compiler->nvrtc);
 }

@@ -49,6 +49,5 @@ typedef struct cb__cuda_compiler {
  * the errors of NVRTC's log. */
 cb_status cb__cuda_compile(cb__cuda_compiler *compiler, const cb__cuda_source *source,
                            cb__buf *image, cb_error *err);
-void cb__cuda_compiler_fini(cb__cuda_compiler *compiler);
 
 #endif

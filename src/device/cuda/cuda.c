@@ -136,7 +136,6 @@ static void cuda_close(cb__device *device)
     if (device->context)
         driver->cuDevicePrimaryCtxRelease(device->handle);
     cb__cuda_images_free(device);
-    cb__nvrtc_unload(&device->compiler.nvrtc);
     cb__nvml_close(&device->nvml);
     free(device);
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/dl.h"
+
 enum { NEWEST_KNOWN = 13, PATH_BYTES = 256, LOG_SHOWN = 700 };
 
 /* ---- one library ---- */
@@ -48,38 +50,41 @@ static cb_status read_archs(cb__nvrtc *nvrtc, cb_error *err)
     return status;
 }
 
+static cb_status look_up(cb__dl *library, const char *name, cb__nvrtc *nvrtc, cb_error *err)
+{
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
+        void *symbol = cb__dl_symbol(library, entries[i].symbol);
+        if (!symbol)
+            return cb_error_set(err, CB_UNAVAILABLE, "%s has no %s", name, entries[i].symbol);
+        memcpy((char *)nvrtc + entries[i].member, &symbol, sizeof symbol);
+    }
+    return CB_OK;
+}
+
 static cb_status open_file(const char *name, cb__nvrtc *nvrtc, cb_error *err)
 {
     int major, minor;
+    cb__dl *library = NULL;
+    void *code;
     Dl_info place;
     memset(nvrtc, 0, sizeof *nvrtc);
-    cb_status status = cb__dl_open(name, &nvrtc->library, err);
-    for (size_t i = 0; i < sizeof entries / sizeof *entries && status == CB_OK; i++) {
-        void *symbol = cb__dl_symbol(nvrtc->library, entries[i].symbol);
-        if (!symbol)
-            status = cb_error_set(err, CB_UNAVAILABLE, "%s has no %s", name, entries[i].symbol);
-        memcpy((char *)nvrtc + entries[i].member, &symbol, sizeof symbol);
-    }
+    cb_status status = cb__dl_open(name, &library, err);
+    if (status == CB_OK && (status = look_up(library, name, nvrtc, err)) != CB_OK)
+        cb__dl_close(library);
     if (status == CB_OK)
         status = check(nvrtc, nvrtc->nvrtcVersion(&major, &minor), "nvrtcVersion", err);
     if (status == CB_OK)
         status = read_archs(nvrtc, err);
     if (status != CB_OK) {
-        cb__nvrtc_unload(nvrtc);
+        memset(nvrtc, 0, sizeof *nvrtc);
         return status;
     }
+    nvrtc->is_loaded = true;
     nvrtc->version = major * 1000 + minor * 10;
-    void *code;
     memcpy(&code, &nvrtc->nvrtcVersion, sizeof code);
     snprintf(nvrtc->path, sizeof nvrtc->path, "%s",
              dladdr(code, &place) && place.dli_fname ? place.dli_fname : name);
     return CB_OK;
-}
-
-void cb__nvrtc_unload(cb__nvrtc *nvrtc)
-{
-    cb__dl_close(nvrtc->library);
-    memset(nvrtc, 0, sizeof *nvrtc);
 }
 
 /* ---- which library ---- */
@@ -129,7 +134,7 @@ static cb_status open_chosen(const char *file, int driver, cb__nvrtc *nvrtc, cb_
         cb_error_prefix(err, "COLDBENCH_NVRTC");
     if (status == CB_OK && !is_understood(nvrtc, driver)) {
         status = too_new(nvrtc, driver, err);
-        cb__nvrtc_unload(nvrtc);
+        memset(nvrtc, 0, sizeof *nvrtc);
     }
     return status;
 }
@@ -156,7 +161,7 @@ cb_status cb__nvrtc_load(int driver, cb__nvrtc *nvrtc, cb_error *err)
         if (is_understood(nvrtc, driver))
             return CB_OK;
         too_new(nvrtc, driver, &newer);
-        cb__nvrtc_unload(nvrtc);
+        memset(nvrtc, 0, sizeof *nvrtc);
     }
     if (newer.status != CB_OK)
         return cb_error_set(err, newer.status, "%s", newer.message);

@@ -6,7 +6,6 @@
 #include <stddef.h>
 
 #include "base/buf.h"
-#include "base/dl.h"
 #include "coldbench/status.h"
 
 typedef int cb__nvrtc_result;
@@ -33,7 +32,7 @@ enum { CB__NVRTC_NO_MEMORY = 1, CB__NVRTC_DOES_NOT_COMPILE = 6 }; /* of cb__nvrt
 enum { CB__NVRTC_ARCHS_MAX = 64 };
 
 typedef struct cb__nvrtc {
-    cb__dl *library;                        /* NULL: not loaded */
+    bool is_loaded;
     char path[256];                         /* that it came from */
     int version;                            /* 12090 for 12.9, as the driver counts */
     int archs[CB__NVRTC_ARCHS_MAX], narchs; /* 90 for compute capability 9.0, ascending */
@@ -46,9 +45,9 @@ typedef struct cb__nvrtc {
 /* The newest NVRTC whose code a driver of this CUDA version loads (0: any): the file that the
  * environment variable COLDBENCH_NVRTC names, or libnvrtc.so.13, .12 and .11.2 by the loader's
  * paths, $CUDA_HOME, $CUDA_PATH and /usr/local/cuda*. CB_UNAVAILABLE in one line when there is
- * none: what was looked for, or what is there and newer than the driver. */
+ * none: what was looked for, or what is there and newer than the driver. It stays in the process:
+ * what it allocates when it is loaded, it does not free when it is closed. */
 cb_status cb__nvrtc_load(int driver, cb__nvrtc *nvrtc, cb_error *err);
-void cb__nvrtc_unload(cb__nvrtc *nvrtc);
 
 /* What to ask this NVRTC for. */
 typedef struct cb__nvrtc_target {
