@@ -89,7 +89,10 @@ static void a_device_name_finds_its_backend_and_script(void **state)
                  {"fake", "fake", ""},
                  {"fake:", "fake", ""},
                  {"fake:llc=1,cache=2", "fake", "llc=1,cache=2"},
-                 {"fake:a:b", "fake", "a:b"}};
+                 {"fake:a:b", "fake", "a:b"},
+                 {"cuda", "cuda", ""},
+                 {"cuda:1", "cuda", "1"},
+                 {"cuda:all", "cuda", "all"}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         const cb__backend *backend = NULL;
         const char *script = NULL;
@@ -109,13 +112,10 @@ static void an_unknown_device_names_the_nearest(void **state)
         const char *part;
     } table[] = {{"cpuu", CB_USAGE, "did you mean 'cpu'"},
                  {"gpu", CB_USAGE, "did you mean 'cpu'"},
-                 {"", CB_USAGE, "cpu, fake"},
-                 {":", CB_USAGE, "cpu, fake"},
-                 {"CPU", CB_USAGE, "cpu, fake"},
+                 {"", CB_USAGE, "cpu, cuda, fake"},
+                 {":", CB_USAGE, "cpu, cuda, fake"},
+                 {"CPU", CB_USAGE, "cpu, cuda, fake"},
                  {"fak:llc=1", CB_USAGE, "did you mean 'fake'"},
-                 {"cuda", CB_UNAVAILABLE, "no cuda"},
-                 {"cuda:0", CB_UNAVAILABLE, "'cuda:0'"},
-                 {"cuda:all", CB_UNAVAILABLE, "cuda"},
                  {"opencl:0", CB_UNAVAILABLE, "no opencl"},
                  {"cud", CB_USAGE, "did you mean 'cuda'"}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {

@@ -1,0 +1,517 @@
+/* The CUDA backend on a stub driver: what it asks of the driver, in which order, and what it says
+ * when the driver refuses. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/dl.h"
+#include "device/device.h"
+#include "device/digest.h"
+#include "stub_cuda.h"
+
+static const cb__backend *const ops = &cb__backend_cuda;
+static char cache[] = "/tmp/coldbench-test-XXXXXX";
+static cb_error err;
+static stub_calls_function *calls;
+static stub_count_function *live;
+
+static void find_stub(void)
+{
+    cb__dl *stub = NULL;
+    assert_int_equal(cb__dl_open("libcuda.so.1", &stub, &err), CB_OK);
+    *(void **)&calls = cb__dl_symbol(stub, "stub_cuda_calls");
+    *(void **)&live = cb__dl_symbol(stub, "stub_cuda_live");
+}
+
+static int reset(void **state)
+{
+    (void)state;
+    static const char *const variables[] = {"STUB_CUDA_DEVICES", "STUB_CUDA_CAPABILITY",
+                                            "STUB_CUDA_MEMORY",  "STUB_CUDA_FAIL",
+                                            "STUB_CUDA_VERSION", "CUDA_HOME"};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        unsetenv(variables[i]);
+    setenv("STUB_CUDA_KERNELS", STUB_CUDA_FOLDER "/kernels.so", 1);
+    setenv("XDG_CACHE_HOME", cache, 1);
+    cb_error_clear(&err);
+    return 0;
+}
+
+static cb__device *opened(void)
+{
+    cb__device *device = NULL;
+    if (ops->open("0", 0, CB__COMPACT, &device, &err) != CB_OK)
+        fail_msg("%s", err.message);
+    return device;
+}
+
+/* ---- a kernel ---- */
+
+static int shared_bytes, threads = 64, no_geometry;
+
+static int geometry(const cb_problem *problem, const int64_t *tunables, int processors,
+                    cb_geometry *out)
+{
+    (void)problem, (void)tunables;
+    *out = (cb_geometry){
+        {(uint32_t)processors, 1, 1}, {(uint32_t)threads, 1, 1}, (uint32_t)shared_bytes};
+    return no_geometry;
+}
+
+static const char *const modes[] = {"plain", "odd", NULL};
+static const int64_t widths[] = {4, 8, 16};
+static const cb_dim dims[] = {{"rows", "", 1, 1 << 20}, {"cols", "", 1, 1 << 20}};
+static const cb_choice params[] = {{.name = "mode", .words = modes},
+                                   {.name = "step", .min = 0, .max = 100},
+                                   {.name = "width", .values = widths, .count = 3}};
+static const cb_choice tunables[] = {{.name = "block_rows", .min = 1, .max = 8}};
+static const cb_operand operands[] = {{.name = "out", .role = CB_OUTPUT, .type = CB_U64},
+                                      {.name = "absent", .role = CB_INPUT, .type = CB_U64}};
+static const cb_device_code code_of = {"stub_arguments", "stub_arguments", 75, geometry};
+static const cb_device_code of_later = {"stub_arguments", "stub_arguments", 120, geometry};
+static const cb_device_code without_entry = {"stub_arguments", "elsewhere", 75, geometry};
+static const cb_device_code wrong_code = {"\n#error broken", "stub_arguments", 75, geometry};
+static const cb_impl impls[] = {
+    {.name = "cuda", .isa = CB_ISA_CUDA, .device = &code_of, .tunables = tunables, .ntunables = 1},
+    {.name = "later", .isa = CB_ISA_CUDA, .device = &of_later},
+    {.name = "cpu"},
+    {.name = "lost", .isa = CB_ISA_CUDA, .device = &without_entry},
+    {.name = "wrong", .isa = CB_ISA_CUDA, .device = &wrong_code}};
+static const cb_kernel kernel = {.name = "told",
+                                 .dims = dims,
+                                 .ndims = 2,
+                                 .params = params,
+                                 .nparams = 3,
+                                 .operands = operands,
+                                 .noperands = 2};
+static const int64_t shape[] = {7, 9}, values[] = {1, 5, 8}, tuned[] = {4};
+
+static cb__code code_with(int impl)
+{
+    return (cb__code){
+        .kernel = &kernel, .impl = &impls[impl], .problem = {shape, values}, .tunables = tuned};
+}
+
+/* ---- opening ---- */
+
+static void a_device_is_opened_by_its_number(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script, *devices;
+        int threads;
+        cb_status status;
+        const char *says;
+    } table[] = {
+        {"", "2", 0, CB_OK, ""},
+        {"0", "2", 4, CB_OK, ""},
+        {"1", "2", 0, CB_OK, ""},
+        {"2", "2", 0, CB_UNAVAILABLE, "device 'cuda:2': the driver shows 2 devices"},
+        {"1", "1", 0, CB_UNAVAILABLE, "the driver shows 1 device"},
+        {"0", "0", 0, CB_UNAVAILABLE, "no CUDA-capable device"},
+        {"-1", "2", 0, CB_USAGE, "cuda:N"},
+        {"one", "2", 0, CB_USAGE, "cuda:N"},
+        {"all", "2", 0, CB_USAGE, "one device at a time is measured"},
+        {"0", "2", 3, CB_USAGE, "--threads 3: threads are for the cpu; cuda:0 has 4"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        cb__device *device = NULL;
+        reset(state);
+        setenv("STUB_CUDA_DEVICES", table[i].devices, 1);
+        cb_status status = ops->open(table[i].script, table[i].threads, CB__COMPACT, &device, &err);
+        if (status != table[i].status || !strstr(err.message, table[i].says))
+            fail_msg("cuda:%s of %s: %s, '%s'", table[i].script, table[i].devices,
+                     cb_status_name(status), err.message);
+        assert_int_equal(device != NULL, status == CB_OK);
+        ops->close(device);
+    }
+}
+
+static void a_device_is_described_without_a_context(void **state)
+{
+    (void)state;
+    unsigned long before = calls("cuDevicePrimaryCtxRetain");
+    cb__device *device = opened();
+    cb__device_info info;
+    char identity[64];
+    ops->info(device, &info);
+    assert_string_equal(info.name, "Stub GPU");
+    assert_string_equal(info.clock, "CUDA events");
+    assert_int_equal(info.threads, 4);
+    assert_int_equal(info.isa, CB_ISA_CUDA);
+    assert_int_equal(info.llc_bytes, 8 << 20);
+    assert_int_equal(info.ncaches, 2);
+    assert_int_equal(info.caches[0].instances, 4);
+    assert_true(info.batch_bytes > 0 && info.memory_bytes > 0);
+    assert_true(fabs(info.peak_bytes_per_s - 4 * 128 * 1.98e9) < 1);
+    assert_true(fabs(info.peak_dram_bytes_per_s - 2 * 3.201e9 * 768) < 1);
+    assert_int_equal(ops->identify("0", identity, &err), CB_OK);
+    assert_string_equal(identity, info.identity);
+    /* The driver's number of the device is bytes 00 10 20 ... f0. */
+    assert_null(strstr(identity, "102030"));
+    setenv("STUB_CUDA_DEVICES", "2", 1);
+    assert_int_equal(ops->identify("1", identity, &err), CB_OK);
+    assert_string_not_equal(identity, info.identity);
+    ops->close(device);
+    assert_int_equal(calls("cuDevicePrimaryCtxRetain"), before);
+}
+
+/* ---- memory ---- */
+
+static void memory_is_zeroed_aligned_and_given_back(void **state)
+{
+    (void)state;
+    unsigned long before = live();
+    cb__device *device = opened();
+    unsigned char *at = NULL, bytes[5000];
+    assert_int_equal(ops->alloc(device, 5000, CB__PAGES_HUGE, (void **)&at, &err), CB_OK);
+    assert_int_equal((uintptr_t)at % 4096, 0);
+    memset(bytes, 1, sizeof bytes);
+    assert_int_equal(ops->read(device, bytes, at, sizeof bytes, &err), CB_OK);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        assert_int_equal(bytes[i], 0);
+    assert_int_equal(ops->write(device, at + 3, "told", 4, &err), CB_OK);
+    assert_int_equal(ops->read(device, bytes, at, 8, &err), CB_OK);
+    assert_memory_equal(bytes, "\0\0\0told\0", 8);
+    ops->free(device, at);
+    ops->free(device, NULL);
+    void *left = NULL;
+    assert_int_equal(ops->alloc(device, 100, CB__PAGES_UNTOUCHED, &left, &err), CB_OK);
+    ops->close(device);
+    assert_int_equal(live(), before);
+}
+
+static void too_little_memory_says_how_much_was_asked(void **state)
+{
+    (void)state;
+    setenv("STUB_CUDA_MEMORY", "1000000", 1);
+    unsigned long before = live();
+    cb__device *device = opened();
+    void *at = NULL;
+    assert_int_equal(ops->alloc(device, 8 << 20, CB__PAGES_HUGE, &at, &err), CB_NO_MEMORY);
+    assert_null(at);
+    assert_non_null(strstr(err.message, "8.0 MiB on cuda:0: cuMemAlloc"));
+    ops->close(device);
+    assert_int_equal(live(), before);
+}
+
+static void a_file_is_copied_to_the_device(void **state)
+{
+    (void)state;
+    enum { SIZE = 3 << 20 };
+    static const char *const scripts[] = {"", "cuMemHostRegister_v2:801"};
+    unsigned char *back = malloc(SIZE), *file;
+    int fd = memfd_create("ring", 0);
+    assert_int_equal(ftruncate(fd, SIZE), 0);
+    file = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    for (size_t i = 0; i < SIZE; i++)
+        file[i] = (unsigned char)(i * 31 + i / 4096);
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+        setenv("STUB_CUDA_FAIL", scripts[i], 1);
+        unsigned long before = live();
+        cb__device *device = opened();
+        void *ring = NULL;
+        cb__pages pages = {1, 1, true};
+        uint64_t digest = 0;
+        assert_int_equal(ops->map(device, fd, SIZE, &ring, &pages, &err), CB_OK);
+        assert_false(pages.known);
+        assert_int_equal(ops->read(device, back, ring, SIZE, &err), CB_OK);
+        assert_memory_equal(back, file, SIZE);
+        assert_int_equal(ops->digest(device, ring, SIZE - 5, &digest, &err), CB_OK);
+        assert_true(digest == cb__digest(file, SIZE - 5));
+        /* Another launch of it begins at nothing. */
+        assert_int_equal(ops->digest(device, ring, 9, &digest, &err), CB_OK);
+        assert_true(digest == cb__digest(file, 9));
+        ops->unmap(device, ring);
+        ring = NULL;
+        assert_int_equal(ops->map(device, fd, SIZE + 1, &ring, NULL, &err), CB_IO);
+        assert_null(ring);
+        cb_error_clear(&err);
+        assert_int_equal(ops->map(device, -1, SIZE, &ring, NULL, &err), CB_IO);
+        cb_error_clear(&err);
+        ops->close(device);
+        assert_int_equal(live(), before);
+    }
+    munmap(file, SIZE);
+    close(fd);
+    free(back);
+}
+
+/* ---- code ---- */
+
+static bool cache_holds(const char *text)
+{
+    char folder[128], path[512], bytes[4096];
+    bool found = false;
+    snprintf(folder, sizeof folder, "%s/coldbench/cuda", cache);
+    DIR *files = opendir(folder);
+    for (struct dirent *e = files ? readdir(files) : NULL; e; e = readdir(files)) {
+        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+        FILE *file = fopen(path, "rb");
+        size_t n = file ? fread(bytes, 1, sizeof bytes, file) : 0;
+        found = found || memmem(bytes, n, text, strlen(text));
+        if (file)
+            fclose(file);
+    }
+    if (files)
+        closedir(files);
+    return found;
+}
+
+static void every_build_is_an_image_of_its_own(void **state)
+{
+    (void)state;
+    unsigned long before = live();
+    cb__device *device = opened();
+    cb__code a = code_with(0), b = code_with(0);
+    unsigned long loaded = calls("cuModuleLoadDataEx");
+    assert_int_equal(ops->build(device, &a, &err), CB_OK);
+    assert_int_equal(ops->build(device, &b, &err), CB_OK);
+    assert_non_null(a.built);
+    assert_ptr_not_equal(a.built, b.built);
+    assert_int_equal(calls("cuModuleLoadDataEx"), loaded + 2);
+    static const char *const constants[] = {"CB_MODE 1", "CB_WIDTH 8", "CB_BLOCK_ROWS 4"};
+    for (size_t i = 0; i < sizeof constants / sizeof *constants; i++)
+        if (!cache_holds(constants[i]))
+            fail_msg("compiled without %s", constants[i]);
+    assert_false(cache_holds("CB_STEP"));
+    ops->unbuild(device, &a);
+    ops->unbuild(device, &a);
+    ops->unbuild(device, &b);
+    ops->close(device);
+    assert_int_equal(live(), before);
+}
+
+static void code_that_cannot_run_here_says_why(void **state)
+{
+    (void)state;
+    static const struct {
+        int impl, shared, threads, no_geometry;
+        cb_status status;
+        const char *says;
+    } table[] = {
+        {0, 100000, 64, 0, CB_OK, ""},
+        {1, 0, 64, 0, CB_UNAVAILABLE, "told/later needs compute capability 12.0; cuda:0 has 9.0"},
+        {2, 0, 64, 0, CB_USAGE, "told/cpu is no code for a GPU"},
+        {3, 0, 64, 0, CB_INTERNAL, "cuModuleGetFunction: CUDA_ERROR_NOT_FOUND"},
+        {4, 0, 64, 0, CB_USAGE, "broken"},
+        {0, 0, 64, 1, CB_USAGE, "told/cuda cannot be launched for shape 7x9"},
+        {0, 0, 0, 0, CB_USAGE, "no threads"},
+        {0, 0, 2048, 0, CB_USAGE, "2048 threads a block, and this code can have 1024"},
+        {0, 1 << 20, 64, 0, CB_USAGE, "1048576 bytes of shared memory a block"},
+    };
+    cb__device *device = opened();
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        cb__code code = code_with(table[i].impl);
+        unsigned long before = live();
+        shared_bytes = table[i].shared;
+        threads = table[i].threads;
+        no_geometry = table[i].no_geometry;
+        cb_error_clear(&err);
+        cb_status status = ops->build(device, &code, &err);
+        if (status != table[i].status || !strstr(err.message, table[i].says))
+            fail_msg("case %zu: %s, '%s'", i, cb_status_name(status), err.message);
+        assert_int_equal(code.built != NULL, status == CB_OK);
+        if (i > 0)
+            assert_int_equal(live(), before);
+        ops->unbuild(device, &code);
+    }
+    shared_bytes = no_geometry = 0;
+    threads = 64;
+    ops->close(device);
+}
+
+static void check_row(const uint64_t *row, const void *out)
+{
+    const uint64_t expected[] = {(uint64_t)(uintptr_t)out, 0, 7, 9, 5};
+    assert_memory_equal(row, expected, sizeof expected);
+}
+
+static void a_launch_has_operands_dimensions_and_numbers(void **state)
+{
+    (void)state;
+    cb__device *device = opened();
+    cb__code code = code_with(0);
+    void *out = NULL;
+    uint64_t words[6];
+    assert_int_equal(ops->alloc(device, 4096, CB__PAGES_HUGE, &out, &err), CB_OK);
+    assert_int_equal(ops->build(device, &code, &err), CB_OK);
+    cb__launch launch = {.code = &code, .operands = {out}};
+    ops->launch(device, &launch);
+    assert_int_equal(ops->sync(device, &err), CB_OK);
+    assert_int_equal(ops->read(device, words, out, sizeof words, &err), CB_OK);
+    assert_int_equal(words[0], 1);
+    check_row(words + 1, out);
+    cb__launch nothing = {0};
+    ops->launch(device, &nothing);
+    assert_int_equal(ops->sync(device, &err), CB_OK);
+    ops->unbuild(device, &code);
+    ops->launch(device, &launch);
+    assert_int_equal(ops->sync(device, &err), CB_WRONG);
+    assert_non_null(strstr(err.message, "told was not built"));
+    ops->close(device);
+}
+
+static void a_batch_is_one_graph_that_reads_the_clock_itself(void **state)
+{
+    (void)state;
+    enum { N = 5 };
+    unsigned long before = live();
+    cb__device *device = opened();
+    cb__code code = code_with(0);
+    cb__batch *batch = NULL;
+    void *out = NULL;
+    uint64_t words[1 + 5 * N * 2];
+    assert_int_equal(ops->alloc(device, 4096, CB__PAGES_HUGE, &out, &err), CB_OK);
+    assert_int_equal(ops->build(device, &code, &err), CB_OK);
+    cb__launch launches[N];
+    for (int i = 0; i < N; i++)
+        launches[i] = (cb__launch){.code = &code, .operands = {out}};
+    assert_int_equal(ops->batch_new(device, launches, N, &batch, &err), CB_OK);
+    assert_int_equal(ops->read(device, words, out, 8, &err), CB_OK);
+    assert_int_equal(words[0], 0); /* made, and not run */
+    for (int run = 1; run <= 2; run++) {
+        ops->batch_run(device, batch);
+        assert_int_equal(ops->sync(device, &err), CB_OK);
+        assert_true(fabs(ops->batch_span_ns(device, batch) - 1000 * N) < 1);
+        assert_int_equal(ops->read(device, words, out, sizeof words, &err), CB_OK);
+        assert_int_equal(words[0], N * run);
+    }
+    for (int i = 0; i < 2 * N; i++)
+        check_row(words + 1 + 5 * i, out);
+    ops->batch_free(device, batch);
+    ops->batch_free(device, NULL);
+    ops->unbuild(device, &code);
+    ops->close(device);
+    assert_int_equal(live(), before);
+}
+
+static void a_batch_that_cannot_be_made_leaves_nothing(void **state)
+{
+    (void)state;
+    /* The last one leaves a stream that is of no more use. */
+    static const char *const symbols[] = {
+        "cuEventCreate",     "cuStreamBeginCapture_v2",     "cuEventRecordWithFlags",
+        "cuLaunchKernel",    "cuGraphInstantiateWithFlags", "cuGraphUpload",
+        "cuStreamEndCapture"};
+    static const cb__launch nothing[3];
+    cb__device *device = opened();
+    cb__batch *batch = NULL;
+    assert_int_equal(ops->batch_new(device, nothing, 3, &batch, &err), CB_OK);
+    ops->batch_free(device, batch);
+    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
+        char script[64];
+        unsigned long before = live();
+        snprintf(script, sizeof script, "%s:1", symbols[i]);
+        setenv("STUB_CUDA_FAIL", script, 1);
+        cb_error_clear(&err);
+        assert_int_equal(ops->batch_new(device, nothing, 3, &batch, &err), CB_INTERNAL);
+        assert_null(batch);
+        assert_non_null(strstr(err.message, "CUDA_ERROR_INVALID_VALUE"));
+        unsetenv("STUB_CUDA_FAIL");
+        if (live() != before)
+            fail_msg("%s: %lu things are left", symbols[i], live() - before);
+    }
+    ops->close(device);
+}
+
+static void a_refused_launch_is_told_once(void **state)
+{
+    (void)state;
+    static const cb__launch nothing;
+    cb__device *device = opened();
+    ops->launch(device, &nothing);
+    assert_int_equal(ops->sync(device, &err), CB_OK);
+    setenv("STUB_CUDA_FAIL", "cuLaunchKernel:1", 1);
+    ops->launch(device, &nothing);
+    unsetenv("STUB_CUDA_FAIL");
+    ops->launch(device, &nothing);
+    assert_int_equal(ops->sync(device, &err), CB_WRONG);
+    assert_string_equal(err.message, "a launch failed: cuLaunchKernel: CUDA_ERROR_INVALID_VALUE: "
+                                     "invalid argument");
+    cb_error_clear(&err);
+    assert_int_equal(ops->sync(device, &err), CB_OK);
+    ops->close(device);
+}
+
+/* Last: what a kernel did to the context stays. */
+static void a_failed_kernel_is_told_by_every_call_after_it(void **state)
+{
+    (void)state;
+    static const cb__launch nothing;
+    cb__device *device = opened();
+    cb__batch *batch = NULL;
+    void *at = NULL;
+    char byte;
+    assert_int_equal(ops->alloc(device, 100, CB__PAGES_HUGE, &at, &err), CB_OK);
+    assert_int_equal(ops->batch_new(device, &nothing, 1, &batch, &err), CB_OK);
+    ops->launch(device, &nothing);
+    setenv("STUB_CUDA_FAIL", "cuStreamQuery:700", 1);
+    assert_int_equal(ops->sync(device, &err), CB_WRONG);
+    assert_non_null(strstr(err.message, "CUDA_ERROR_ILLEGAL_ADDRESS"));
+    unsetenv("STUB_CUDA_FAIL");
+    cb__code code = code_with(0);
+    uint64_t digest;
+    for (int call = 0; call < 6; call++) {
+        void *more = NULL;
+        cb__batch *other = NULL;
+        cb_error_clear(&err);
+        ops->batch_run(device, batch);
+        cb_status status = call == 0   ? ops->sync(device, &err)
+                           : call == 1 ? ops->read(device, &byte, at, 1, &err)
+                           : call == 2 ? ops->write(device, at, &byte, 1, &err)
+                           : call == 3 ? ops->digest(device, at, 1, &digest, &err)
+                           : call == 4 ? ops->build(device, &code, &err)
+                                       : ops->batch_new(device, &nothing, 1, &other, &err);
+        assert_null(more);
+        if (status != CB_WRONG || !strstr(err.message, "cuda:0 is of no more use to this process: "
+                                                       "cuStreamQuery: CUDA_ERROR_ILLEGAL_ADDRESS"))
+            fail_msg("call %d: %s, '%s'", call, cb_status_name(status), err.message);
+    }
+    ops->batch_free(device, batch);
+    ops->close(device);
+}
+
+static int last(void **state)
+{
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", cache);
+    return system(command);
+}
+
+#define CHECK(test) cmocka_unit_test_setup(test, reset)
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    stub_cuda_use(argv);
+    if (!mkdtemp(cache))
+        return 1;
+    find_stub();
+    const struct CMUnitTest tests[] = {
+        CHECK(a_device_is_opened_by_its_number),
+        CHECK(a_device_is_described_without_a_context),
+        CHECK(memory_is_zeroed_aligned_and_given_back),
+        CHECK(too_little_memory_says_how_much_was_asked),
+        CHECK(a_file_is_copied_to_the_device),
+        CHECK(every_build_is_an_image_of_its_own),
+        CHECK(code_that_cannot_run_here_says_why),
+        CHECK(a_launch_has_operands_dimensions_and_numbers),
+        CHECK(a_batch_is_one_graph_that_reads_the_clock_itself),
+        CHECK(a_batch_that_cannot_be_made_leaves_nothing),
+        CHECK(a_refused_launch_is_told_once),
+        CHECK(a_failed_kernel_is_told_by_every_call_after_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, last);
+}
