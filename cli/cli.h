@@ -49,7 +49,7 @@ typedef struct cb__common_options {
      .offset = offsetof(cb__common_options, device),                                               \
      .arg = "NAME",                                                                                \
      .preset = "cpu",                                                                              \
-     .help = "cpu, or fake:key=value,... (a scripted device)"},                                    \
+     .help = "cpu, cuda:N, or fake:key=value,... (a scripted device)"},                                    \
         {.name = "threads",                                                                        \
          .kind = CB__OPT_INT,                                                                      \
          .offset = offsetof(cb__common_options, threads),                                          \
@@ -166,6 +166,7 @@ void cb__progress_end(cb__progress *p);
 
 /* --seed, or one from the clock that reads back from a JSON number. */
 uint64_t cb__cli_seed(int64_t asked);
-unsigned cb__cli_isa(void);
+/* CB_ISA_* of code for a device; NULL: for this machine's processor. */
+unsigned cb__cli_isa(const char *device);
 
 #endif

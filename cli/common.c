@@ -9,6 +9,7 @@
 
 #include "cli.h"
 #include "coldbench/random.h"
+#include "device/device.h"
 #include "host/clock.h"
 #include "host/topology.h"
 
@@ -196,9 +197,13 @@ uint64_t cb__cli_seed(int64_t asked)
     return cb_random_mix(cb__clock_ns() + (uint64_t)getpid()) >> 11;
 }
 
-unsigned cb__cli_isa(void)
+unsigned cb__cli_isa(const char *device)
 {
     static cb__topology t;
     cb_error ignored = CB_ERROR_INIT;
+    const cb__backend *backend = NULL;
+    const char *script = NULL;
+    if (device && cb__backend_find(device, &backend, &script, NULL) == CB_OK && backend->isa)
+        return backend->isa;
     return cb__topology_read("", &t, &ignored) == CB_OK ? t.isa : 0;
 }

@@ -259,7 +259,7 @@ static int run(int argc, char **argv)
     } else if (!done) {
         memcpy(r.variants, positionals, (size_t)n * sizeof *positionals);
         r.nvariants = n;
-        r.isa = cb__cli_isa();
+        r.isa = cb__cli_isa(r.o.common.device);
         r.seed = cb__cli_seed(r.o.common.seed);
         status = compare_all(&r);
     }

@@ -138,7 +138,7 @@ static void make_request(gating *r)
                                     .margin = o->margin,
                                     .device = o->common.device,
                                     .threads = (int)o->common.threads,
-                                    .isa = cb__cli_isa(),
+                                    .isa = cb__cli_isa(o->common.device),
                                     .seed = cb__cli_seed(o->common.seed),
                                     .asker = {.stop = &cb__stop, .silence_s = 10},
                                     .phase = show,

@@ -140,7 +140,7 @@ static cb_status describe(const cb__suite *suite, const char *variant,
                           const cb__option_list *shapes, cb__buf *out, cb_error *err)
 {
     cb__case c;
-    unsigned isa = cb__cli_isa();
+    unsigned isa = cb__cli_isa(NULL);
     cb_status status = cb__case_parse_variant(suite, variant, isa, &c, err);
     if (status != CB_OK)
         return status;

@@ -25,7 +25,7 @@ static cb_status measure(const cb__common_options *o, const cb__suite *suite, ui
     if (!probe)
         return cb_error_set(err, CB_NO_MEMORY, "no memory for a model");
     cb__probe_request request = {.suite = suite,
-                                 .isa = cb__cli_isa(),
+                                 .isa = cb__cli_isa(o->device),
                                  .device = o->device,
                                  .quick = true,
                                  .read_only = true,

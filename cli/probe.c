@@ -202,7 +202,7 @@ static int probe_all(probing *p)
         double preset = p->o.quick ? CB__PROBE_QUICK_BUDGET_S : CB__PROBE_BUDGET_S;
         cb__probe_request request = {
             .suite = &suite,
-            .isa = cb__cli_isa(),
+            .isa = cb__cli_isa(p->o.common.device),
             .device = p->o.common.device,
             .threads = (int)p->o.common.threads,
             .quick = p->o.quick,

@@ -78,7 +78,7 @@ static cb__selftest_request request_of(selftesting *s, const cb__suite *suite, u
 {
     int only = s->o.only;
     return (cb__selftest_request){.common = {.suite = suite,
-                                             .isa = cb__cli_isa(),
+                                             .isa = cb__cli_isa(s->o.common.device),
                                              .device = s->o.common.device,
                                              .threads = (int)s->o.common.threads,
                                              .seed = seed,
