@@ -49,7 +49,7 @@ typedef struct cb__common_options {
      .offset = offsetof(cb__common_options, device),                                               \
      .arg = "NAME",                                                                                \
      .preset = "cpu",                                                                              \
-     .help = "cpu, cuda:N, or fake:key=value,... (a scripted device)"},                                    \
+     .help = "cpu, cuda:N, or fake:key=value,... (a scripted device)"},                            \
         {.name = "threads",                                                                        \
          .kind = CB__OPT_INT,                                                                      \
          .offset = offsetof(cb__common_options, threads),                                          \

@@ -115,7 +115,8 @@ static cb_status map_file(int fd, size_t bytes, void **file, cb_error *err)
 }
 
 /* Pinning the pages, the copy and letting go of them take half of what a copy of pages that are not
- * pinned takes (H200, 640 MiB: 33, 12 and 11 ms, against 104). Where they cannot be pinned, that. */
+ * pinned takes (H200, 640 MiB: 33, 12 and 11 ms, against 104). Where they cannot be pinned, that.
+ */
 static cb_status copy_pinned(cb__device *device, void *to, void *file, size_t bytes, cb_error *err)
 {
     bool pinned = device->driver.cuMemHostRegister(file, bytes, 0) == 0;
