@@ -60,7 +60,7 @@ __device__ __forceinline__ unsigned read_wrongly(const uint4 *src, slice s, long
                              : "l"(p + i * CB_THREADS), "r"(there));
             }
 #pragma unroll
-            for (int i = 0; i < CB_LOADS; i++)
+            for (int i = CB_LOADS - 1; i >= 0; i--)
                 checksum ^= v[i];
         }
     }

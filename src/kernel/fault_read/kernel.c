@@ -26,14 +26,15 @@ static const cb_choice PARAMS[] = {
 
 static const int64_t SWITCH[] = {0, 1};
 static const cb_choice CUDA_TUNABLES[] = {
-    CB__LAUNCH_CHOICES(8, 512, 8),
+    CB__LAUNCH_CHOICES(32, 512, 8),
     CB__LAUNCH_CHOICE("l1", "as of twin_read", SWITCH, 0),
 };
 
 static int cuda_geometry(const cb_problem *problem, const int64_t *tunables, int processors,
                          cb_geometry *out)
 {
-    return cb__launch_geometry((uint64_t)problem->shape[0], tunables, processors, out);
+    return cb__launch_geometry((uint64_t)problem->shape[0], problem->params[FAULT_PASSES], tunables,
+                               processors, out);
 }
 
 static const cb_device_code CUDA = {cb__cuda_source, "fault_read", 75, cuda_geometry};

@@ -25,24 +25,38 @@ enum { LANES = 192 };
 
 enum { THREADS = 384, ROWS = THREADS / LANES, TURN_BLOCKS = ROWS * CB_CHAINS };
 
-/* `chain` of the blocks of a turn that begins with block `first`. */
-__device__ __forceinline__ unsigned block_of(unsigned first, int chain)
+/* What a thread has of the blocks from `first` on, a result of each chain; whole turns without a
+ * question. */
+template <typename type>
+__device__ __forceinline__ void put(type *to, const type *x, unsigned first, unsigned blocks)
 {
-    return first + chain * ROWS + threadIdx.x / LANES;
+    if (first + TURN_BLOCKS - ROWS < blocks) {
+#pragma unroll
+        for (int i = 0; i < CB_CHAINS; i++)
+            to[i * ROWS * LANES] = x[i];
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < CB_CHAINS; i++)
+        if (first + i * ROWS < blocks)
+            to[i * ROWS * LANES] = x[i];
 }
 
 #if defined(CB_TYPE)
 
+/* A turn's starts never wrap: the number of lanes is a multiple of its blocks. */
 __device__ __forceinline__ void multiply_add(const number *start, number *result, unsigned blocks)
 {
     const number a = start[0], b = start[1];
-    unsigned lane = threadIdx.x % LANES;
+    unsigned lane = threadIdx.x % LANES, row = threadIdx.x / LANES;
     for (unsigned first = blockIdx.x * TURN_BLOCKS; first < blocks;
          first += gridDim.x * TURN_BLOCKS) {
+        const number *from = start + 2 + first % LANES + row + lane;
+        number *to = result + ((unsigned long long)first + row) * LANES + lane;
         number x[CB_CHAINS];
 #pragma unroll
         for (int i = 0; i < CB_CHAINS; i++)
-            x[i] = start[2 + block_of(first, i) % LANES + lane];
+            x[i] = from[i * ROWS];
 #pragma unroll 1
         for (int turn = 0; turn < STEPS; turn += 32)
 #pragma unroll
@@ -50,10 +64,7 @@ __device__ __forceinline__ void multiply_add(const number *start, number *result
 #pragma unroll
                 for (int i = 0; i < CB_CHAINS; i++)
                     x[i] = FMA(x[i], a, b);
-#pragma unroll
-        for (int i = 0; i < CB_CHAINS; i++)
-            if (block_of(first, i) < blocks)
-                result[(unsigned long long)block_of(first, i) * LANES + lane] = x[i];
+        put(to, x, first + row, blocks);
     }
 }
 
@@ -78,16 +89,19 @@ extern "C" __global__ __launch_bounds__(THREADS) void peak_dot(const int *start,
                                                                const int *s, int *result,
                                                                long long blocks)
 {
-    unsigned lane = threadIdx.x % LANES, end = (unsigned)blocks, line[LINES];
+    unsigned lane = threadIdx.x % LANES, row = threadIdx.x / LANES, end = (unsigned)blocks;
+    unsigned line[LINES];
     int signs = s[lane];
 #pragma unroll
     for (int i = 0; i < LINES; i++)
         line[i] = u[i * 16 + lane % 16];
     for (unsigned first = blockIdx.x * TURN_BLOCKS; first < end; first += gridDim.x * TURN_BLOCKS) {
+        const int *from = start + first % LANES + row + lane;
+        int *to = result + ((unsigned long long)first + row) * LANES + lane;
         int x[CB_CHAINS];
 #pragma unroll
         for (int i = 0; i < CB_CHAINS; i++)
-            x[i] = start[block_of(first, i) % LANES + lane];
+            x[i] = from[i * ROWS];
 #pragma unroll 1
         for (int turn = 0; turn < STEPS / LINES; turn++)
 #pragma unroll
@@ -95,10 +109,7 @@ extern "C" __global__ __launch_bounds__(THREADS) void peak_dot(const int *start,
 #pragma unroll
                 for (int i = 0; i < CB_CHAINS; i++)
                     asm("dp4a.u32.s32 %0, %1, %2, %0;" : "+r"(x[i]) : "r"(line[step]), "r"(signs));
-#pragma unroll
-        for (int i = 0; i < CB_CHAINS; i++)
-            if (block_of(first, i) < end)
-                result[(unsigned long long)block_of(first, i) * LANES + lane] = x[i];
+        put(to, x, first + row, end);
     }
 }
 #endif

@@ -3,8 +3,8 @@
  * Whatever the type of the inputs, a step of the tensor cores takes 32 bytes of a row, and a thread
  * holds the same results of it. a and b lie in shared memory in pieces of 8 rows x 16 bytes, first
  * by row: what warpgroup products ask for without a swizzle, and free of bank conflicts for both
- * kinds of instructions. Warpgroup products need the architecture sm_90a; on an H200 the
- * products of single warps reach about 65 % of their rate.
+ * kinds of instructions. Warpgroup products need the architecture sm_90a; without them an H200
+ * reached 624, 320 and 1200 TFLOP/s (bf16, tf32, s8) instead of 916, 471 and 1699 (November 2026).
  */
 enum {
     TILE_M = 64,

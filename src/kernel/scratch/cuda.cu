@@ -70,7 +70,7 @@ extern "C" __global__ __launch_bounds__(WARPS *LANES) void scratch_read(
         for (int i = 0; i < LOADS; i++)
             x[i] = load(from + shift + i * LOAD_STRIDE);
 #pragma unroll
-        for (int i = 0; i < LOADS; i++)
+        for (int i = LOADS - 1; i >= 0; i--) /* last first: all are in flight at once */
             sum += x[i];
         shift = (shift + SHIFT) % LOAD_STRIDE;
     }

@@ -81,12 +81,12 @@ static void reference(const cb_problem *problem, const void *const *logical, int
     bound[0] = 0;
 }
 
-static const cb_choice CUDA_TUNABLES[] = {CB__LAUNCH_CHOICES(8, 512, 8)};
+static const cb_choice CUDA_TUNABLES[] = {CB__LAUNCH_CHOICES(32, 512, 8)};
 
 static int cuda_geometry(const cb_problem *problem, const int64_t *tunables, int processors,
                          cb_geometry *out)
 {
-    return cb__launch_geometry(cb__stream_read_bytes(problem), tunables, processors, out);
+    return cb__launch_geometry(cb__stream_read_bytes(problem), 1, tunables, processors, out);
 }
 
 static const cb_device_code CUDA = {cb__cuda_source, "stream_read", 75, cuda_geometry};

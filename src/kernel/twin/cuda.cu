@@ -64,14 +64,14 @@ extern "C" __global__ __launch_bounds__(CB_THREADS) void twin_copy(const uint4 *
             for (int i = 0; i < CB_LOADS; i++)
                 v[i] = load_vector(src + at + i * CB_THREADS);
 #pragma unroll
-            for (int i = 0; i < CB_LOADS; i++)
+            for (int i = CB_LOADS - 1; i >= 0; i--) /* as in read.cuh */
                 store_vector(dst + at + i * CB_THREADS, v[i]);
         }
 #pragma unroll
         for (int i = 0; i < CB_LOADS; i++)
             v[i] = load_vector_if(src + at + i * CB_THREADS, at + i * CB_THREADS < s.end);
 #pragma unroll
-        for (int i = 0; i < CB_LOADS; i++)
+        for (int i = CB_LOADS - 1; i >= 0; i--)
             if (at + i * CB_THREADS < s.end)
                 store_vector(dst + at + i * CB_THREADS, v[i]);
     }

@@ -10,7 +10,9 @@ __device__ __forceinline__ unsigned xor_of(uint4 v)
     return v.x ^ v.y ^ v.z ^ v.w;
 }
 
-/* The xor of the words from `src`'s vector `first` on, as one thread of the block reads them. */
+/* The xor of what one thread reads of its block's slice. What was loaded last is taken first: the
+ * other way round the compiler moves loads down to save registers, and four are in flight whatever
+ * CB_LOADS says (NVRTC 13.0). */
 __device__ __forceinline__ unsigned read_pass(const uint4 *src, slice s)
 {
     const uint4 *p = src + s.first + threadIdx.x, *end = src + s.end;
@@ -22,7 +24,7 @@ __device__ __forceinline__ unsigned read_pass(const uint4 *src, slice s)
         for (int i = 0; i < CB_LOADS; i++)
             v[i] = load_vector(p + i * CB_THREADS);
 #pragma unroll
-        for (int i = 0; i < CB_LOADS; i++)
+        for (int i = CB_LOADS - 1; i >= 0; i--)
             checksum ^= xor_of(v[i]);
     }
     uint4 v[CB_LOADS];
@@ -30,7 +32,7 @@ __device__ __forceinline__ unsigned read_pass(const uint4 *src, slice s)
     for (int i = 0; i < CB_LOADS; i++)
         v[i] = load_vector_if(p + i * CB_THREADS, p + i * CB_THREADS < end);
 #pragma unroll
-    for (int i = 0; i < CB_LOADS; i++)
+    for (int i = CB_LOADS - 1; i >= 0; i--)
         checksum ^= xor_of(v[i]);
     return checksum;
 }
