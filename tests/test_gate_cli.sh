@@ -3,6 +3,7 @@
 # is said, where, and with which exit status. No figure depends on the machine.
 set -u
 
+abi=$(sed -n 's/^#define CB_KERNEL_ABI \([0-9]*\).*/\1/p' "$1/include/coldbench/kernel.h")
 program=${2:-}
 if [ -z "$program" ]; then
     echo "no program to test" >&2
@@ -175,11 +176,11 @@ gate 2 "nothing can be compared: other is on one side only" -- \
 # ---- stale builds ----
 folder old base
 folder new base
-index old 1 aaaa
-index new 1 bbbb
+index old "$abi" aaaa
+index new "$abi" bbbb
 gate 2 "stale build: module gated_base" "(aaaa and bbbb)" "rebuild" -- \
     --base "$scratch/old" --head "$scratch/new" $quick
-index new 1 aaaa
+index new "$abi" aaaa
 gate 0 "nothing to compare" -- --base "$scratch/old" --head "$scratch/new" $quick
 mkdir -p "$scratch/tree/src" "$scratch/tree/build"
 cp "$program" "$scratch/tree/build/coldbench"
