@@ -9,6 +9,9 @@ if [ -z "$program" ]; then
     exit 77
 fi
 built=$(dirname "$program")/tests
+for part in example_compare example_compare_plain library_program; do
+    [ -x "$built/$part" ] || { echo "$built/$part is not built"; exit 1; }
+done
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 failed=0
@@ -76,6 +79,8 @@ for how in entry plain; do
     unsaid "a figure is missing"
     try 0 "$built/library_program" $how bits
     said "status CB_OK" "bits 0" "measured"
+    try 0 "$built/library_program" $how "not looked at"
+    said "status CB_OK" "aa 1" "bits 0" "measured"
     try 0 "$built/library_program" $how talk
     said "status CB_OK" "measured"
     unsaid "a function talks"
