@@ -11,9 +11,10 @@
 enum {
     BLOCKS_WARM = 60,
     BLOCKS_COLD = 120,
-    BLOCKS_ENOUGH = 20, /* warm: what differs between processes is larger than what is left */
-    BLOCKS_MIN = 10,    /* where the budget is short */
-    ROUNDS_WANTED = 10  /* a pair without a second copy says nothing before */
+    BLOCKS_QUEUED = 600, /* short slots, and processes that are alike but slow to start */
+    BLOCKS_ENOUGH = 20,  /* warm: what differs between processes is larger than what is left */
+    BLOCKS_MIN = 10,     /* where the budget is short */
+    ROUNDS_WANTED = 10   /* a pair without a second copy says nothing before */
 };
 
 #define STARTUP_S 0.01 /* a process, its modules and its verified launches */
@@ -185,12 +186,14 @@ typedef struct round_size {
  * wanted, less what each of them costs beside its blocks. */
 static round_size size_of_round(const cb__comparing *s, double beside_s)
 {
-    bool warm = s->out->cache == CB__WARM;
+    bool queued = cb__parks(s), warm = s->out->cache == CB__WARM && !queued;
     int wanted = ROUNDS_WANTED - s->out->nrounds;
     double share_s = fmax(left_s(s) / (wanted > 1 ? wanted : 1) - beside_s, 1e-3);
     double enough_s = warm ? MEASURE_OVER_STARTUP * beside_s : share_s;
     bool short_of_time = share_s < enough_s;
-    return (round_size){.blocks = warm ? BLOCKS_WARM : BLOCKS_COLD,
+    return (round_size){.blocks = queued ? BLOCKS_QUEUED
+                                  : warm ? BLOCKS_WARM
+                                         : BLOCKS_COLD,
                         .blocks_min = warm && !short_of_time ? BLOCKS_ENOUGH : BLOCKS_MIN,
                         .limit_ns = (uint64_t)((short_of_time ? share_s : enough_s) * 1e9)};
 }
@@ -254,6 +257,7 @@ static cb_status measure(cb__comparing *s, cb_error *err)
         status = cb__verify_ragged(s, err);
     if (status == CB_OK)
         status = rounds(s, err);
+    cb__park_clear(s);
     if (status == CB_OK)
         cb__stages_inputs(s);
     return status;

@@ -222,8 +222,8 @@ static void add_fd(int fd, int *fds, int *n)
         fds[(*n)++] = fd;
 }
 
-static cb_status start(cb__comparing *s, cb__stage *stages, int nstages, uint64_t seed,
-                       const cb__asker *asker, cb__worker *worker, cb_error *err)
+cb_status cb__round_start(cb__comparing *s, cb__stage *stages, int nstages, uint64_t seed,
+                          const cb__asker *asker, cb__worker *worker, cb_error *err)
 {
     int fds[FDS_MAX], n = 0;
     for (int i = 0; i < nstages; i++) {
@@ -273,8 +273,8 @@ cb_status cb__verify_ragged(cb__comparing *s, cb_error *err)
         cb__duel_answer answer = {0};
         int side[CB__ARMS_MAX];
         if (!running)
-            status = start(s, &s->stages[1], s->nstages - 1, s->request->seed, &s->request->asker,
-                           &worker, err);
+            status = cb__round_start(s, &s->stages[1], s->nstages - 1, s->request->seed,
+                                     &s->request->asker, &worker, err);
         if (status != CB_OK)
             return status;
         running = true;
@@ -325,12 +325,18 @@ static cb_status ask_round(cb__comparing *s, const cb__work *work, cb__compare_r
 {
     cb__asker asker = s->request->asker;
     cb__worker worker;
+    bool parks = cb__parks(s);
     asker.silence_s += silence_s;
-    cb_status status = start(s, s->stages, 1, work->seed, &asker, &worker, err);
+    cb_status status = parks ? cb__park_take(s, &worker, err)
+                             : cb__round_start(s, s->stages, 1, work->seed, &asker, &worker, err);
     if (status != CB_OK)
         return status;
+    worker.asker = &asker;
     status = ask_duel(s, &s->stages[0], &worker, work, &round->answer, err);
-    end(s, &worker, status == CB_OK);
+    if (parks)
+        cb__park_leave(s, &worker, status == CB_OK);
+    else
+        end(s, &worker, status == CB_OK);
     return status;
 }
 
@@ -377,8 +383,10 @@ cb_status cb__compare_one_round(cb__comparing *s, uint64_t limit_ns, int blocks,
         return status;
     const cb__duel_result *r = &round->answer.result;
     s->device_ns += r->elapsed_ns;
-    if (edited(s, &work, r, round->side))
+    if (edited(s, &work, r, round->side)) {
+        cb__park_clear(s);
         return cb__stage_refill(s, &s->stages[0], err);
+    }
     if (failed(s, &s->stages[0], &work, r, round->side))
         return CB_OK;
     verify(s, &s->stages[0], &work, r, round->side);

@@ -30,10 +30,14 @@ typedef struct cb__comparing {
     cb__arena *arena;
     cb__stage stages[1 + CB__RAGGED_MAX]; /* [0]: the shape that is asked */
     int nstages;
-    int module_fds[CB__SIDES_MAX];   /* the user's files, as they were at the start; -1 */
-    cb__region rings[CB__SIDES_MAX]; /* cold: of those sides that have one of their own */
-    int batch, repeats, readings;    /* as the first round found out */
-    int attempts;                    /* rounds begun, each with a seed of its own */
+    int module_fds[CB__SIDES_MAX];     /* the user's files, as they were at the start; -1 */
+    cb__region rings[CB__SIDES_MAX];   /* cold: of those sides that have one of their own */
+    int batch, repeats, readings;      /* as the first round found out */
+    cb__worker parked[CB__ROUNDS_MIN]; /* of rounds to come: park.c */
+    cb__worker done[CB__ROUNDS_MIN];   /* of rounds that are over, not ended yet */
+    int nparked, ndone;
+    uint64_t started; /* workers that were parked, each with an environment of its own */
+    int attempts;     /* rounds begun, each with a seed of its own */
     uint64_t start_ns, device_ns;
 } cb__comparing;
 
@@ -62,8 +66,21 @@ cb_status cb__verify_ragged(cb__comparing *s, cb_error *err);
 /* One round. Without `*done` a side has dropped out of it, and it is not counted. */
 cb_status cb__compare_one_round(cb__comparing *s, uint64_t limit_ns, int blocks, int blocks_min,
                                 bool *done, cb_error *err);
+/* A worker for these stages; the seed gives its environment. */
+cb_status cb__round_start(cb__comparing *s, cb__stage *stages, int nstages, uint64_t seed,
+                          const cb__asker *asker, cb__worker *worker, cb_error *err);
 bool cb__side_in(const cb__comparing *s, int side);
 int cb__sides_in(const cb__comparing *s);
+
+/* park.c: processes of rounds on a device that is slow to get hold of. */
+/* Whether rounds of this comparison are parked. */
+bool cb__parks(const cb__comparing *s);
+/* One that has the device already: the others are started with it, and wait. */
+cb_status cb__park_take(cb__comparing *s, cb__worker *worker, cb_error *err);
+/* After its round; not `good`: ended at once, and the parked ones with it, since what they hold may
+ * be filled again. */
+void cb__park_leave(cb__comparing *s, cb__worker *worker, bool good);
+void cb__park_clear(cb__comparing *s);
 
 /* judge.c */
 /* Claims, gate and decisions from all rounds so far; the new one is the last. */

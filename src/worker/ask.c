@@ -1,4 +1,5 @@
 #include <string.h>
+#include <unistd.h>
 
 #include "host/clock.h"
 #include "worker/worker.h"
@@ -91,21 +92,30 @@ static cb_status too_late(const cb__asker *asker, bool silent, cb_error *err)
                         SILENCES_MAX * asker->silence_s);
 }
 
-cb_status cb__worker_ask(cb__worker *worker, const cb__work *work, const char *type,
-                         cb__json **answer, cb_error *err)
+static uint64_t silence_of(const cb__worker *worker)
+{
+    return (uint64_t)(worker->asker->silence_s * 1e9);
+}
+
+cb_status cb__worker_send(cb__worker *worker, const cb__work *work, cb_error *err)
+{
+    cb__buf line = CB__BUF_INIT;
+    cb__work_write(work, &line);
+    cb_status status = line.failed ? cb_error_set(err, CB_NO_MEMORY, "no memory for a request")
+                                   : cb__child_write(&worker->child, cb__buf_text(&line), line.size,
+                                                     cb__clock_ns() + silence_of(worker), err);
+    cb__buf_fini(&line);
+    return status;
+}
+
+cb_status cb__worker_await(cb__worker *worker, const char *type, cb__json **answer, cb_error *err)
 {
     const cb__asker *asker = worker->asker;
     cb_status status = CB_OK;
     cb__buf line = CB__BUF_INIT;
-    *answer = NULL;
-    uint64_t silence_ns = (uint64_t)(asker->silence_s * 1e9);
-    cb__work_write(work, &line);
-    if (line.failed)
-        status = cb_error_set(err, CB_NO_MEMORY, "no memory for a request");
-    if (status == CB_OK)
-        status = cb__child_write(&worker->child, cb__buf_text(&line), line.size,
-                                 cb__clock_ns() + silence_ns, err);
+    uint64_t silence_ns = silence_of(worker);
     bool more = true;
+    *answer = NULL;
     uint64_t last_ns = cb__clock_ns() + SILENCES_MAX * silence_ns;
     while (status == CB_OK && more) {
         uint64_t until_ns = cb__clock_ns() + silence_ns;
@@ -118,6 +128,21 @@ cb_status cb__worker_ask(cb__worker *worker, const cb__work *work, const char *t
     }
     cb__buf_fini(&line);
     return status;
+}
+
+cb_status cb__worker_ask(cb__worker *worker, const cb__work *work, const char *type,
+                         cb__json **answer, cb_error *err)
+{
+    *answer = NULL;
+    cb_status status = cb__worker_send(worker, work, err);
+    return status == CB_OK ? cb__worker_await(worker, type, answer, err) : status;
+}
+
+void cb__worker_dismiss(cb__worker *worker)
+{
+    if (worker->child.to >= 0)
+        close(worker->child.to);
+    worker->child.to = -1;
 }
 
 void cb__worker_end(cb__worker *worker, bool wait)

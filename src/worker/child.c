@@ -16,8 +16,16 @@
 #include "worker/arms.h"
 #include "worker/worker.h"
 
+/* A device that is slow to get hold of is kept from one request to the next. */
+typedef struct held {
+    char name[64]; /* "": none */
+    int threads;
+    cb__target target;
+} held;
+
 typedef struct serving {
     int out;
+    held *held;
     const cb__work *work;
     cb__arena arena;
     cb__suite suite;
@@ -86,27 +94,73 @@ static bool is_known(const cb__work *work)
     return work->known.processors && *work->known.processors;
 }
 
+/* Where everything lies in the ring of a comparison is part of the request. */
+static bool needs_device(const cb__work *work)
+{
+    return strcmp(work->op, "fill") != 0 || work->duel.narms == 0;
+}
+
+static void release_held(held *h)
+{
+    if (*h->name)
+        h->target.ops->close(h->target.device);
+    *h = (held){0};
+}
+
+static bool take_held(serving *s)
+{
+    held *h = s->held;
+    bool same = *h->name && strcmp(h->name, s->work->device) == 0 && h->threads == s->work->threads;
+    if (same)
+        s->target = h->target;
+    if (same)
+        *h = (held){0};
+    release_held(h);
+    return same;
+}
+
 static cb_status open_device(serving *s, cb_error *err)
 {
     const char *script = NULL;
     cb_status status = cb__backend_find(s->work->device, &s->target.ops, &script, err);
     const cb__backend *ops = s->target.ops;
-    if (status == CB_OK && is_known(s->work) && ops->open_on) {
+    if (status != CB_OK || !needs_device(s->work))
+        return status;
+    if (take_held(s)) {
+        ops->info(s->target.device, &s->info);
+        return CB_OK;
+    }
+    if (is_known(s->work) && ops->open_on) {
         status = ops->open_on(s->work->known.processors, &s->target.device, err);
         s->info.threads = s->work->threads;
         return status;
     }
-    if (status == CB_OK)
-        status = ops->open(script, s->work->threads, s->work->placement, &s->target.device, err);
+    status = ops->open(script, s->work->threads, s->work->placement, &s->target.device, err);
     if (status == CB_OK)
         ops->info(s->target.device, &s->info);
     return status;
 }
 
+static void close_device(serving *s)
+{
+    if (!s->target.device)
+        return;
+    if (!(s->target.ops->capabilities & CB__DEVICE_QUEUED) ||
+        strlen(s->work->device) >= sizeof s->held->name) {
+        s->target.ops->close(s->target.device);
+        return;
+    }
+    memcpy(s->held->name, s->work->device, strlen(s->work->device) + 1);
+    s->held->threads = s->work->threads;
+    s->held->target = s->target;
+}
+
 static cb_status find_isa(serving *s, cb_error *err)
 {
     static cb__topology topology;
-    s->isa = is_known(s->work) ? s->work->known.isa : s->info.isa;
+    s->isa = is_known(s->work)         ? s->work->known.isa
+             : s->target.ops->isa != 0 ? s->target.ops->isa
+                                       : s->info.isa;
     if (is_known(s->work) || s->isa)
         return CB_OK;
     cb_status status = cb__topology_read("", &topology, err);
@@ -424,7 +478,20 @@ static cb_status do_digest(serving *s, cb__buf *line, cb_error *err)
     return status;
 }
 
-/* ---- describe, sweep ---- */
+/* ---- open, describe, sweep ---- */
+
+/* Whatever the first use of the device takes is over: what is asked next is measured at once. */
+static cb_status do_open(serving *s, cb__buf *line, cb_error *err)
+{
+    void *memory = NULL;
+    const cb__backend *ops = s->target.ops;
+    cb_status status = ops->alloc(s->target.device, 1, CB__PAGES_HUGE, &memory, err);
+    ops->free(s->target.device, memory);
+    if (status == CB_OK && ops->clock_hz)
+        ops->clock_hz(s->target.device);
+    cb__buf_puts(line, "{\"type\":\"open\"}\n");
+    return status;
+}
 
 static cb_status do_describe(serving *s, cb__buf *line, cb_error *err)
 {
@@ -460,14 +527,15 @@ static const struct {
     cb_status (*run)(serving *s, cb__buf *line, cb_error *err);
 } operations[] = {{"describe", do_describe}, {"fill", do_fill},     {"pick", do_pick},
                   {"round", do_round},       {"digest", do_digest}, {"sweep", do_sweep},
-                  {"duel", do_duel}};
+                  {"duel", do_duel},         {"open", do_open}};
 
-static cb_status serve(int out, cb__functions *functions, const char *text, size_t size,
-                       cb__buf *line, cb_error *err)
+static cb_status serve(int out, held *before, cb__functions *functions, const char *text,
+                       size_t size, cb__buf *line, cb_error *err)
 {
     cb__json *json = NULL;
     cb__work work;
-    serving s = {.out = out, .work = &work, .arena = CB__ARENA_INIT, .functions = functions};
+    serving s = {
+        .out = out, .held = before, .work = &work, .arena = CB__ARENA_INIT, .functions = functions};
     cb_status status = cb__json_parse(text, size, "request", &json, err);
     if (status == CB_OK)
         status = cb__work_read(json, &s.arena, &work, err);
@@ -482,8 +550,7 @@ static cb_status serve(int out, cb__functions *functions, const char *text, size
         status = operations[i].run(&s, line, err);
     cb__suite_close(&s.suite);
     cb__arms_close(&s.arms);
-    if (s.target.device)
-        s.target.ops->close(s.target.device);
+    close_device(&s);
     cb__arena_fini(&s.arena);
     cb__json_free(json);
     return status;
@@ -494,10 +561,11 @@ int cb__worker_serve(FILE *in, int out, cb__functions *functions)
     char *text = NULL;
     size_t capacity = 0;
     ssize_t size;
+    held before = {0};
     while ((size = getline(&text, &capacity, in)) > 0) {
         cb__buf line = CB__BUF_INIT;
         cb_error err = CB_ERROR_INIT;
-        cb_status status = serve(out, functions, text, (size_t)size, &line, &err);
+        cb_status status = serve(out, &before, functions, text, (size_t)size, &line, &err);
         if (status == CB_OK && line.failed)
             status = cb_error_set(&err, CB_NO_MEMORY, "worker: no memory for its answer");
         if (status == CB_OK)
@@ -506,6 +574,7 @@ int cb__worker_serve(FILE *in, int out, cb__functions *functions)
             say_error(out, &err);
         cb__buf_fini(&line);
     }
+    release_held(&before);
     free(text);
     return 0;
 }

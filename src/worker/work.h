@@ -55,7 +55,7 @@ typedef struct cb__known {
 
 /* One case for one worker. Texts are borrowed. */
 typedef struct cb__work {
-    const char *op; /* "describe", "fill", "pick", "round", "digest", "sweep", "duel" */
+    const char *op; /* "describe", "open", "fill", "pick", "round", "digest", "sweep", "duel" */
     const char *device;
     int threads;        /* 0: the default */
     const char *module; /* file of the kernel; NULL: an embedded one */

@@ -40,6 +40,11 @@ cb_status cb__worker_start(const cb__asker *asker, char *const *environment, con
 /* As cb__ask; after a failure the worker is of no more use. */
 cb_status cb__worker_ask(cb__worker *worker, const cb__work *work, const char *type,
                          cb__json **answer, cb_error *err);
+/* Its two halves, so that several workers are at work on their requests at once. */
+cb_status cb__worker_send(cb__worker *worker, const cb__work *work, cb_error *err);
+cb_status cb__worker_await(cb__worker *worker, const char *type, cb__json **answer, cb_error *err);
+/* No request will follow: it begins to end by itself. cb__worker_end follows all the same. */
+void cb__worker_dismiss(cb__worker *worker);
 /* With `wait` it may end by itself; else it is killed. */
 void cb__worker_end(cb__worker *worker, bool wait);
 
