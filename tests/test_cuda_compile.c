@@ -305,21 +305,33 @@ static void the_second_time_is_read_from_the_cache(void **state)
     cb__buf_fini(&kept);
 }
 
-static void another_constant_text_or_architecture_is_another_file(void **state)
+static void another_constant_text_architecture_or_compiler_is_another_file(void **state)
 {
     (void)state;
-    char text[300], first[600];
+    enum { FILES = 5 };
+    char text[300], names[FILES][600];
     snprintf(text, sizeof text, "%s ", kernel_text);
-    const cb__cuda_source sources[] = {
-        {"add", kernel_text, step_1}, {"add", kernel_text, step_2}, {"add", text, step_1}};
-    first[0] = '\0';
-    for (size_t i = 0; i < 4; i++) {
+    cb__cuda_compiler older = {.capability = 90};
+    setenv("COLDBENCH_NVRTC", STUB_CUDA_FOLDER "/libnvrtc.so.12", 1);
+    assert_int_equal(cb__nvrtc_load(0, &older.nvrtc, &err), CB_OK);
+    unsetenv("COLDBENCH_NVRTC");
+    cb__cuda_compiler for_80 = compiler;
+    for_80.capability = 80;
+    const struct {
+        cb__cuda_compiler *compiler;
+        cb__cuda_source source;
+    } rows[FILES] = {{&compiler, {"add", kernel_text, step_1}},
+                     {&compiler, {"add", kernel_text, step_2}},
+                     {&compiler, {"add", text, step_1}},
+                     {&for_80, {"add", kernel_text, step_1}},
+                     {&older, {"add", kernel_text, step_1}}};
+    for (int i = 0; i < FILES; i++) {
         clean(state);
-        compiler.capability = i == 3 ? 80 : 90;
-        compiles(&sources[i % 3]);
+        compiles_with(rows[i].compiler, &rows[i].source);
         assert_non_null(cached_file());
-        assert_string_not_equal(cached_file(), first);
-        snprintf(first, sizeof first, "%s", cached_file());
+        snprintf(names[i], sizeof names[i], "%s", cached_file());
+        for (int k = 0; k < i; k++)
+            assert_string_not_equal(names[i], names[k]);
     }
 }
 
@@ -345,6 +357,23 @@ static void a_damaged_file_is_compiled_anew(void **state)
     FILE *longer = fopen(cached_file(), "ab");
     fputs("more", longer);
     fclose(longer);
+    compiles(&add_1);
+    assert_int_equal(read_file(cached_file(), bytes, sizeof bytes), size);
+}
+
+/* All of it is right, but there is no code in it. */
+static void a_file_without_code_is_not_served(void **state)
+{
+    (void)state;
+    static unsigned char bytes[1 << 20];
+    uint64_t numbers[3]; /* bytes of the key and of the image, digest; after 8 bytes of magic */
+    compiles(&add_1);
+    size_t size = read_file(cached_file(), bytes, sizeof bytes);
+    memcpy(numbers, bytes + 8, sizeof numbers);
+    assert_int_equal(size, 8 + sizeof numbers + numbers[0] + numbers[1]);
+    numbers[1] = numbers[2] = 0;
+    memcpy(bytes + 8, numbers, sizeof numbers);
+    write_file(cached_file(), bytes, 8 + sizeof numbers + numbers[0]);
     compiles(&add_1);
     assert_int_equal(read_file(cached_file(), bytes, sizeof bytes), size);
 }
@@ -377,6 +406,19 @@ static void a_file_that_others_can_write_is_not_served(void **state)
         assert_int_equal(stat(cached_file(), &facts), 0);
         assert_int_equal(facts.st_mode & 0777, 0600);
     }
+}
+
+static void a_file_of_another_user_is_not_served(void **state)
+{
+    (void)state;
+    struct stat facts;
+    if (geteuid() != 0)
+        skip(); /* nobody else can give a file away */
+    compiles(&add_1);
+    assert_int_equal(chown(cached_file(), 12345, 0), 0);
+    compiles(&add_1);
+    assert_int_equal(stat(cached_file(), &facts), 0);
+    assert_int_equal(facts.st_uid, 0);
 }
 
 static void a_link_and_a_pipe_are_not_followed(void **state)
@@ -467,10 +509,12 @@ int main(void)
         CHECK(a_driver_older_than_every_nvrtc_is_told),
         CHECK(a_source_that_does_not_compile_is_told_by_file_and_line),
         CHECK(the_second_time_is_read_from_the_cache),
-        CHECK(another_constant_text_or_architecture_is_another_file),
+        CHECK(another_constant_text_architecture_or_compiler_is_another_file),
         CHECK(a_damaged_file_is_compiled_anew),
+        CHECK(a_file_without_code_is_not_served),
         CHECK(a_file_with_the_code_of_another_source_is_not_served),
         CHECK(a_file_that_others_can_write_is_not_served),
+        CHECK(a_file_of_another_user_is_not_served),
         CHECK(a_link_and_a_pipe_are_not_followed),
         CHECK(without_a_place_for_the_cache_it_compiles),
         CHECK(what_cannot_be_put_in_place_is_taken_away),

@@ -98,8 +98,8 @@ static bool open_cached(const char *path, int *fd, size_t *bytes)
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (*fd < 0)
         return false;
-    if (fstat(*fd, &facts) || !S_ISREG(facts.st_mode) || facts.st_uid != geteuid() ||
-        (facts.st_mode & (S_IWGRP | S_IWOTH)) || facts.st_size > FILE_BYTES_MAX) {
+    if (fstat(*fd, &facts) || facts.st_uid != geteuid() || (facts.st_mode & (S_IWGRP | S_IWOTH)) ||
+        facts.st_size > FILE_BYTES_MAX) {
         close(*fd);
         return false;
     }
@@ -109,15 +109,14 @@ static bool open_cached(const char *path, int *fd, size_t *bytes)
 
 static bool is_whole(const cb__buf *file, const cb__buf *key, header *head)
 {
-    if (file->size < sizeof *head)
+    if (file->size <= sizeof *head + key->size)
         return false;
     memcpy(head, file->text, sizeof *head);
-    const char *rest = file->text + sizeof *head;
+    const char *image = file->text + sizeof *head + key->size;
     return memcmp(head->magic, magic, sizeof magic) == 0 && head->key_bytes == key->size &&
-           head->image_bytes > 0 && head->image_bytes <= file->size &&
-           file->size == sizeof *head + key->size + head->image_bytes &&
-           memcmp(rest, key->text, key->size) == 0 &&
-           head->digest == cb__digest(rest + key->size, head->image_bytes);
+           head->image_bytes == file->size - sizeof *head - key->size &&
+           memcmp(file->text + sizeof *head, key->text, key->size) == 0 &&
+           head->digest == cb__digest(image, head->image_bytes);
 }
 
 static bool cache_read(const char *path, const cb__buf *key, cb__buf *image)
