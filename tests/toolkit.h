@@ -1,5 +1,5 @@
-/* toolkit.h: tests that need CUDA's headers or NVRTC are skipped where there is no CUDA toolkit, and
- * fail where there is one. */
+/* toolkit.h: tests that need CUDA's headers or NVRTC are skipped where there is no CUDA toolkit,
+ * and fail where there is one. */
 #ifndef CB_TESTS_TOOLKIT_H
 #define CB_TESTS_TOOLKIT_H
 
