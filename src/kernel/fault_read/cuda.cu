@@ -1,4 +1,5 @@
 /* cuda.cu: reads that go wrong, for NVIDIA GPUs. */
+#include "kernel/twin/hand_in.cuh"
 #include "kernel/twin/read.cuh"
 
 enum { VECTOR_WORDS = VECTOR_BYTES / 4 };

@@ -1,4 +1,5 @@
 /* cuda.cu: stream_read for NVIDIA GPUs. */
+#include "kernel/twin/hand_in.cuh"
 #include "kernel/twin/read.cuh"
 
 extern "C" __global__

@@ -3,6 +3,7 @@
 #include "kernel/twin/vectors.cuh"
 
 #ifndef CB_STREAMING
+#include "kernel/twin/hand_in.cuh"
 #include "kernel/twin/read.cuh"
 
 extern "C" __global__

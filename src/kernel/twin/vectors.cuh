@@ -3,15 +3,18 @@
  * A block has a contiguous slice of the set, so that no two blocks read the same line. Tunables of
  * whoever includes this: CB_THREADS of a block, CB_LOADS that a thread has in flight.
  */
+#ifndef COLDBENCH_KERNEL_TWIN_VECTORS_CUH
+#define COLDBENCH_KERNEL_TWIN_VECTORS_CUH
+
 enum {
     VECTOR_BYTES = 16,
     UNIT_VECTORS = 32, /* of a slice: what one instruction of a warp moves, so that it is aligned */
     TURN_VECTORS = CB_LOADS * CB_THREADS
 };
 
-struct slice {
+typedef struct slice {
     unsigned long long first, end; /* vectors */
-};
+} slice;
 
 /* 1 TiB has 2^31 units: the division is one of 32 bits. */
 __device__ __forceinline__ slice slice_of(long long bytes)
@@ -54,3 +57,5 @@ __device__ __forceinline__ uint4 load_vector_if(const uint4 *from, bool there)
                  : "l"(from), "r"((unsigned)there));
     return v;
 }
+
+#endif
