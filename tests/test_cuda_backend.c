@@ -18,6 +18,7 @@
 #include "device/device.h"
 #include "device/digest.h"
 #include "stub_cuda.h"
+#include "worker/worker.h"
 
 static const cb__backend *const ops = &cb__backend_cuda;
 static char cache[] = "/tmp/coldbench-test-XXXXXX";
@@ -444,6 +445,55 @@ static void a_refused_launch_is_told_once(void **state)
     ops->close(device);
 }
 
+/* ---- a worker ---- */
+
+/* What a worker answers to these requests, a line each. */
+static void served(const cb__work *works, int n, char *answers, size_t size)
+{
+    cb__buf requests = CB__BUF_INIT;
+    int out = memfd_create("answers", 0);
+    for (int i = 0; i < n; i++)
+        cb__work_write(&works[i], &requests);
+    FILE *in = fmemopen(requests.text, requests.size, "r");
+    assert_int_equal(cb__worker_serve(in, out, NULL), 0);
+    fclose(in);
+    cb__buf_fini(&requests);
+    ssize_t got = pread(out, answers, size - 1, 0);
+    answers[got < 0 ? 0 : got] = '\0';
+    close(out);
+}
+
+static int count(const char *text, const char *word)
+{
+    int n = 0;
+    while ((text = strstr(text, word)) && *text++)
+        n++;
+    return n;
+}
+
+static void a_worker_keeps_the_device_between_requests(void **state)
+{
+    (void)state;
+    char answers[8192];
+    const cb__work open = {.op = "open", .device = "cuda", .ring_fd = -1},
+                   same = {.op = "describe", .device = "cuda", .ring_fd = -1},
+                   other = {.op = "open", .device = "cuda:1", .ring_fd = -1};
+    const cb__work twice[] = {open, same, open}, both[] = {open, other, open};
+    unsigned long before = live(), taken = calls("cuDevicePrimaryCtxRetain"),
+                  given = calls("cuDevicePrimaryCtxRelease_v2");
+    served(twice, 3, answers, sizeof answers);
+    assert_int_equal(count(answers, "\"type\":\"open\""), 2);
+    assert_int_equal(count(answers, "\"type\":\"describe\""), 1);
+    assert_int_equal(calls("cuDevicePrimaryCtxRetain"), taken + 1);
+    assert_int_equal(calls("cuDevicePrimaryCtxRelease_v2"), given + 1);
+    setenv("STUB_CUDA_DEVICES", "2", 1);
+    served(both, 3, answers, sizeof answers);
+    assert_int_equal(count(answers, "\"type\":\"open\""), 3);
+    assert_int_equal(calls("cuDevicePrimaryCtxRetain"), taken + 4);
+    assert_int_equal(calls("cuDevicePrimaryCtxRelease_v2"), given + 4);
+    assert_int_equal(live(), before);
+}
+
 /* Last: what a kernel did to the context stays. */
 static void a_failed_kernel_is_told_by_every_call_after_it(void **state)
 {
@@ -511,6 +561,7 @@ int main(int argc, char **argv)
         CHECK(a_batch_is_one_graph_that_reads_the_clock_itself),
         CHECK(a_batch_that_cannot_be_made_leaves_nothing),
         CHECK(a_refused_launch_is_told_once),
+        CHECK(a_worker_keeps_the_device_between_requests),
         CHECK(a_failed_kernel_is_told_by_every_call_after_it),
     };
     return cmocka_run_group_tests(tests, NULL, last);

@@ -209,7 +209,7 @@ static cb_status rounds(cb__comparing *s, cb_error *err)
     double beside_s = STARTUP_S, longest_s = 0;
     while (two_are_in(s) && out->nrounds < CB__ROUNDS_MAX) {
         bool done = false;
-        double before = elapsed_s(s);
+        double before = elapsed_s(s), parked_s = s->parking_s;
         say(s->request, "round", out->nrounds);
         round_size size = size_of_round(s, beside_s);
         cb_status status =
@@ -222,7 +222,7 @@ static cb_status rounds(cb__comparing *s, cb_error *err)
             continue;
         double took = elapsed_s(s) - before;
         const cb__duel_result *r = &out->rounds[out->nrounds - 1]->answer.result;
-        beside_s = fmax(took - (double)r->measured_ns * 1e-9, 0);
+        beside_s = fmax(took - (s->parking_s - parked_s) - (double)r->measured_ns * 1e-9, 0);
         longest_s = fmax(longest_s, took);
         bool early = out->nrounds < CB__ROUNDS_MIN;
         if (!early && (decided || left_s(s) < longest_s))

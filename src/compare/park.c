@@ -4,6 +4,7 @@
 
 #include "coldbench/random.h"
 #include "compare/session.h"
+#include "host/clock.h"
 
 enum { MORE = 3 }; /* at a time, after the least number of rounds */
 
@@ -40,6 +41,7 @@ static cb_status start_one(cb__comparing *s, cb_error *err)
 static cb_status park(cb__comparing *s, cb_error *err)
 {
     int n = s->out->nrounds ? MORE : CB__ROUNDS_MIN;
+    uint64_t start_ns = cb__clock_ns();
     cb_status status = CB_OK;
     end_all(s->done, &s->ndone, true);
     for (int i = 0; i < n && status == CB_OK; i++)
@@ -51,6 +53,7 @@ static cb_status park(cb__comparing *s, cb_error *err)
     }
     if (status != CB_OK)
         end_all(s->parked, &s->nparked, false);
+    s->parking_s += (double)(cb__clock_ns() - start_ns) * 1e-9;
     return status;
 }
 

@@ -37,6 +37,7 @@ typedef struct cb__comparing {
     cb__worker done[CB__ROUNDS_MIN];   /* of rounds that are over, not ended yet */
     int nparked, ndone;
     uint64_t started; /* workers that were parked, each with an environment of its own */
+    double parking_s; /* spent waiting for them: no one round's cost */
     int attempts;     /* rounds begun, each with a seed of its own */
     uint64_t start_ns, device_ns;
 } cb__comparing;
