@@ -21,6 +21,15 @@ static void chunk_f32(float *restrict acc, const uint8_t *w, const uint16_t *sca
     }
 }
 
+static void chunk_bf16(float *restrict acc, const uint8_t *w, const uint16_t *scale,
+                       const uint16_t *xb)
+{
+    float x[GEMV_CHUNK];
+    for (int i = 0; i < GEMV_CHUNK; i++)
+        x[i] = gemv_q4__bf16(xb[i]);
+    chunk_f32(acc, w, scale, x);
+}
+
 static void chunk_q8(float *restrict acc, const uint8_t *w, const uint16_t *scale, const int8_t *xq,
                      const float *x_scale)
 {
@@ -47,6 +56,8 @@ static void chunk_all(const gemv_q4_work *work, int64_t block, int64_t c,
             int64_t col = t * work->cols + c * GEMV_CHUNK;
             if (work->x != NULL)
                 chunk_f32(acc[r][t], w, scale, full ? work->x + col : work->tail.x[t]);
+            else if (work->xb != NULL)
+                chunk_bf16(acc[r][t], w, scale, full ? work->xb + col : work->tail.xb[t]);
             else
                 chunk_q8(acc[r][t], w, scale, full ? work->xq + col : work->tail.xq[t],
                          full ? work->x_scale + col / GEMV_GROUP : work->tail.x_scale[t]);
@@ -88,6 +99,6 @@ int gemv_q4__run_portable(const cb_launch *launch)
     {                                                                                              \
         ALL_TOKENS, ALL_TOKENS, ALL_TOKENS, ALL_TOKENS                                             \
     }
-    static gemv_q4_loops loops = {ALL_SIZES, ALL_SIZES};
+    static gemv_q4_loops loops = {ALL_SIZES, ALL_SIZES, ALL_SIZES};
     return gemv_q4__run(launch, loops, 0);
 }

@@ -7,18 +7,20 @@ uint64_t gemv_q4__bytes(const cb_problem *problem, int operand)
 {
     uint64_t rows = (uint64_t)problem->shape[GEMV_ROWS], cols = (uint64_t)problem->shape[GEMV_COLS];
     uint64_t tokens = (uint64_t)problem->params[GEMV_TOKENS];
-    int q8 = problem->params[GEMV_ACT] == GEMV_ACT_Q8;
+    int64_t act = problem->params[GEMV_ACT];
     switch (operand) {
     case GEMV_W:
         return rows * cols / 2;
     case GEMV_W_SCALE:
         return rows * (cols / GEMV_GROUP) * sizeof(uint16_t);
     case GEMV_X:
-        return q8 ? 0 : tokens * cols * sizeof(float);
+        return act == GEMV_ACT_F32 ? tokens * cols * sizeof(float) : 0;
     case GEMV_XQ:
-        return q8 ? tokens * cols : 0;
+        return act == GEMV_ACT_Q8 ? tokens * cols : 0;
     case GEMV_X_SCALE:
-        return q8 ? tokens * (cols / GEMV_GROUP) * sizeof(float) : 0;
+        return act == GEMV_ACT_Q8 ? tokens * (cols / GEMV_GROUP) * sizeof(float) : 0;
+    case GEMV_XB:
+        return act == GEMV_ACT_BF16 ? tokens * cols * sizeof(uint16_t) : 0;
     default:
         return rows * tokens * sizeof(float);
     }
@@ -42,8 +44,16 @@ float gemv_q4__f16(uint16_t bits)
     return value;
 }
 
+/* The upper 8 bits of an f32 in [-1, 1), rounded to even. */
+static uint16_t bf16_of(float value)
+{
+    uint32_t word;
+    memcpy(&word, &value, sizeof word);
+    return (uint16_t)((word + 0x7fffu + (word >> 16 & 1u)) >> 16);
+}
+
 /* The elements that one random word makes. */
-static void fill_word(int operand, uint64_t word, uint8_t *w, uint16_t *scale, float *x, int8_t *xq)
+static void fill_word(int operand, uint64_t word, uint8_t *w, uint16_t *out16, float *x, int8_t *xq)
 {
     /* f16 patterns of 0.001 and 0.02; patterns between them are spread evenly. */
     enum { SCALE_LOW = 0x1419, SCALE_HIGH = 0x251f };
@@ -56,11 +66,14 @@ static void fill_word(int operand, uint64_t word, uint8_t *w, uint16_t *scale, f
         for (int i = 0; i < 4; i++) {
             uint32_t bits = (uint32_t)(word >> (16 * i)) & 0xffffu;
             uint32_t pattern = SCALE_LOW + ((bits >> 3) * (SCALE_HIGH - SCALE_LOW + 1) >> 13);
-            scale[i] = (uint16_t)(pattern | ((bits & 7u) == 0 ? 0x8000u : 0));
+            out16[i] = (uint16_t)(pattern | ((bits & 7u) == 0 ? 0x8000u : 0));
         }
         break;
     case GEMV_X:
         *x = 2.0f * cb_random_f32(word) - 1.0f;
+        break;
+    case GEMV_XB:
+        out16[0] = bf16_of(2.0f * cb_random_f32(word) - 1.0f);
         break;
     case GEMV_X_SCALE:
         *x = 0.004f + 0.008f * cb_random_f32(word);
@@ -71,12 +84,26 @@ static void fill_word(int operand, uint64_t word, uint8_t *w, uint16_t *scale, f
     }
 }
 
+/* Bytes that fill_word() makes. */
+static uint64_t bytes_of_word(int operand)
+{
+    switch (operand) {
+    case GEMV_X:
+    case GEMV_X_SCALE:
+        return sizeof(float);
+    case GEMV_XB:
+        return sizeof(uint16_t);
+    default:
+        return 8;
+    }
+}
+
 void gemv_q4__fill(const cb_problem *problem, uint64_t seed, int operand, uint64_t set,
                    void *logical, int part, int parts)
 {
     uint64_t key = cb_random_key(seed, (uint64_t)operand, set);
     uint64_t bytes = gemv_q4__bytes(problem, operand);
-    uint64_t step = operand == GEMV_X || operand == GEMV_X_SCALE ? sizeof(float) : 8;
+    uint64_t step = bytes_of_word(operand);
     uint64_t words = (bytes + step - 1) / step;
     uint64_t first = words * (uint64_t)part / (uint64_t)parts;
     uint64_t end = words * ((uint64_t)part + 1) / (uint64_t)parts;
@@ -84,11 +111,11 @@ void gemv_q4__fill(const cb_problem *problem, uint64_t seed, int operand, uint64
     for (uint64_t i = first; i < end; i++) {
         union {
             uint8_t w[8];
-            uint16_t scale[4];
+            uint16_t out16[4];
             float x;
             int8_t xq[8];
         } made;
-        fill_word(operand, cb_random_word(key, i), made.w, made.scale, &made.x, made.xq);
+        fill_word(operand, cb_random_word(key, i), made.w, made.out16, &made.x, made.xq);
         uint64_t left = bytes - i * step;
         memcpy(out + i * step, &made, (size_t)(left < step ? left : step));
     }
@@ -125,6 +152,29 @@ static group_sum group_q8(const uint8_t *w, const int8_t *xq, double x_scale)
     return (group_sum){value * x_scale, magnitude * __builtin_fabs(x_scale)};
 }
 
+static group_sum group_bf16(const uint8_t *w, const uint16_t *xb)
+{
+    float x[GEMV_GROUP];
+    for (int i = 0; i < GEMV_GROUP; i++)
+        x[i] = gemv_q4__bf16(xb[i]);
+    return group_f32(w, x);
+}
+
+/* The group of activations from element `at` on, with the weights at `w`. */
+static group_sum group_any(const cb_problem *problem, const void *const *logical, const uint8_t *w,
+                           uint64_t at)
+{
+    switch (problem->params[GEMV_ACT]) {
+    case GEMV_ACT_F32:
+        return group_f32(w, (const float *)logical[GEMV_X] + at);
+    case GEMV_ACT_Q8:
+        return group_q8(w, (const int8_t *)logical[GEMV_XQ] + at,
+                        (double)((const float *)logical[GEMV_X_SCALE])[at / GEMV_GROUP]);
+    default:
+        return group_bf16(w, (const uint16_t *)logical[GEMV_XB] + at);
+    }
+}
+
 static int ceil_log2(int64_t n)
 {
     int bits = 0;
@@ -135,17 +185,23 @@ static int ceil_log2(int64_t n)
 
 /* The bound is that of pairwise summation (Higham, Accuracy and Stability of Numerical Algorithms,
  * 2nd ed., 4.2): u * (ceil(log2(n)) + m) * sum |w||x|, where n terms are added and each carries m
- * roundings of its own. f32: n = cols, m = 2 (product, scale). q8: the integer dot of a group is
- * exact, so n = cols/32, and m = 4 (product of the scales, conversion, product, one to spare for
- * groups that are added in parts). Sums in another order may exceed it in the worst case; on data
- * of random sign their errors do not align, and sequential ones stay below a tenth of it, while x
- * rounded to f16 leaves about 2^-12 / sqrt(cols) * sum |w||x|, beyond it up to 2^16 columns. */
+ * roundings of its own. f32: n = cols, m = 2 (product, scale). bf16: m = 1, a product of 8 and 4
+ * bits is exact. q8: the integer dot of a group is exact, so n = cols/32, and m = 4 (product of the
+ * scales, conversion, product, one to spare for groups that are added in parts). Sums in another
+ * order may exceed it in the worst case; on data of random sign their errors do not align, and
+ * sequential ones stay below a tenth of it, while x rounded to f16 leaves about 2^-12 / sqrt(cols)
+ * * sum |w||x|, beyond it up to 2^16 columns. */
 static double growth(const cb_problem *problem)
 {
     int64_t cols = problem->shape[GEMV_COLS];
-    if (problem->params[GEMV_ACT] == GEMV_ACT_F32)
+    switch (problem->params[GEMV_ACT]) {
+    case GEMV_ACT_F32:
         return ceil_log2(cols) + 2.0;
-    return ceil_log2(cols / GEMV_GROUP) + 4.0;
+    case GEMV_ACT_Q8:
+        return ceil_log2(cols / GEMV_GROUP) + 4.0;
+    default:
+        return ceil_log2(cols) + 1.0;
+    }
 }
 
 void gemv_q4__reference(const cb_problem *problem, const void *const *logical, int operand,
@@ -163,11 +219,7 @@ void gemv_q4__reference(const cb_problem *problem, const void *const *logical, i
         double sum = 0, magnitude = 0;
         for (uint64_t g = 0; g < groups; g++) {
             uint64_t at = token * cols + g * GEMV_GROUP;
-            group_sum part =
-                logical[GEMV_X] != NULL
-                    ? group_f32(w + g * (GEMV_GROUP / 2), (const float *)logical[GEMV_X] + at)
-                    : group_q8(w + g * (GEMV_GROUP / 2), (const int8_t *)logical[GEMV_XQ] + at,
-                               (double)((const float *)logical[GEMV_X_SCALE])[at / GEMV_GROUP]);
+            group_sum part = group_any(problem, logical, w + g * (GEMV_GROUP / 2), at);
             double s = (double)gemv_q4__f16(scale[g]);
             sum += s * part.value;
             magnitude += __builtin_fabs(s) * part.magnitude;

@@ -7,7 +7,7 @@
  * last byte:
  *
  *     w        128 bytes a row and chunk, from column c of the chunk
- *              act=f32: 32-bit word d (0..31) holds column 32*k + d in its bits 4*k .. 4*k+3
+ *              act=f32, bf16: 32-bit word d (0..31) holds column 32*k + d in its bits 4*k .. 4*k+3
  *              act=q8:  byte e (0..63) of line j (0, 1) holds column 128*j + e in its low nibble
  *                       and column 128*j + 64 + e in its high nibble
  *     w_scale  8 f16 a row and chunk, in the order of the groups
@@ -22,9 +22,16 @@
 
 enum { GEMV_ROWS, GEMV_COLS, GEMV_DIMS };
 enum { GEMV_ACT, GEMV_TOKENS, GEMV_PARAMS };
-enum { GEMV_ACT_F32, GEMV_ACT_Q8, GEMV_ACTS };
-enum { GEMV_W, GEMV_W_SCALE, GEMV_X, GEMV_XQ, GEMV_X_SCALE, GEMV_Y, GEMV_OPERANDS };
+enum { GEMV_ACT_F32, GEMV_ACT_Q8, GEMV_ACT_BF16, GEMV_ACTS };
+enum { GEMV_W, GEMV_W_SCALE, GEMV_X, GEMV_XQ, GEMV_X_SCALE, GEMV_XB, GEMV_Y, GEMV_OPERANDS };
 enum { GEMV_BLOCK_ROWS, GEMV_GRAIN_ROWS, GEMV_PREFETCH, GEMV_TUNABLES };
+enum {
+    GEMV_CUDA_BLOCK_ROWS,
+    GEMV_CUDA_WARPS,
+    GEMV_CUDA_AHEAD, /* loads, ring */
+    GEMV_CUDA_BLOCKS,
+    GEMV_CUDA_TUNABLES
+};
 enum {
     GEMV_GROUP = 32,
     GEMV_CHUNK = 256,
@@ -41,6 +48,7 @@ typedef struct gemv_q4_tail {
     alignas(64) float x[GEMV_TOKENS_MAX][GEMV_CHUNK];
     alignas(64) int8_t xq[GEMV_TOKENS_MAX][GEMV_CHUNK];
     alignas(64) float x_scale[GEMV_TOKENS_MAX][GEMV_CHUNK_GROUPS];
+    alignas(64) uint16_t xb[GEMV_TOKENS_MAX][GEMV_CHUNK];
 } gemv_q4_tail;
 
 /* One worker's view of a launch. */
@@ -58,6 +66,7 @@ typedef struct gemv_q4_work {
     const float *x;
     const int8_t *xq;
     const float *x_scale;
+    const uint16_t *xb;
     float *y;
     gemv_q4_tail tail;
 } gemv_q4_work;
@@ -91,10 +100,30 @@ void gemv_q4__reference(const cb_problem *problem, const void *const *logical, i
 /* The value of an f16, exact. */
 float gemv_q4__f16(uint16_t bits);
 
+/* The value of a bf16, exact. */
+static inline float gemv_q4__bf16(uint16_t bits)
+{
+    union {
+        uint32_t word;
+        float value;
+    } f32 = {.word = (uint32_t)bits << 16};
+    return f32.value;
+}
+
 int gemv_q4__run_portable(const cb_launch *launch);
 int gemv_q4__run_avx2(const cb_launch *launch);
 int gemv_q4__run_avx512(const cb_launch *launch);
 int gemv_q4__run_avx512vnni(const cb_launch *launch);
+
+/* For cuda.cu: the layout is in cuda.c, and no tunable changes it. */
+uint64_t gemv_q4__cuda_packed_bytes(const cb_problem *problem, const int64_t *tunables,
+                                    int operand);
+void gemv_q4__cuda_prepare(const cb_problem *problem, const int64_t *tunables, int operand,
+                           const void *logical, void *packed, int part, int parts);
+int gemv_q4__cuda_geometry(const cb_problem *problem, const int64_t *tunables, int processors,
+                           cb_geometry *out);
+int gemv_q4__cuda_bulk_geometry(const cb_problem *problem, const int64_t *tunables, int processors,
+                                cb_geometry *out);
 
 /* Before a loop whose trip count is constant once inlined: arrays of vectors have to end up in
  * registers. */

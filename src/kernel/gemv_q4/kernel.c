@@ -9,11 +9,11 @@ static const cb_dim dims[GEMV_DIMS] = {
     {"cols", "columns of W, length of x", GEMV_GROUP, INT64_C(1) << 24},
 };
 
-static const char *const act_words[] = {"f32", "q8", NULL};
+static const char *const act_words[] = {"f32", "q8", "bf16", NULL};
 static const int64_t token_values[] = {1, 2};
 static const cb_choice params[GEMV_PARAMS] = {
     {.name = "act",
-     .help = "activations: f32, or q8 (int8 with an f32 scale per 32)",
+     .help = "activations: f32, q8 (int8 with an f32 scale per 32), or bf16",
      .words = act_words,
      .preset = GEMV_ACT_F32},
     {.name = "tokens",
@@ -32,6 +32,7 @@ static const cb_operand operands[GEMV_OPERANDS] = {
     {"x", CB_INPUT, CB_F32, "[tokens][cols]: in [-1, 1); act=f32 only", -1, 1},
     {"xq", CB_INPUT, CB_I8, "[tokens][cols]: -127 to 127; act=q8 only", -127, 127},
     {"x_scale", CB_INPUT, CB_F32, "[tokens][cols/32]: 0.004 to 0.012; act=q8 only", 0.004, 0.012},
+    {"xb", CB_INPUT, CB_BF16, "[tokens][cols]: in [-1, 1]; act=bf16 only", -1, 1},
     {"y", CB_OUTPUT, CB_F32, "[rows][tokens]", -4, 4},
 };
 
@@ -112,7 +113,55 @@ static int covers_q8(const cb_problem *problem)
 {
     return problem->params[GEMV_ACT] == GEMV_ACT_Q8;
 }
+
+static int covers_f32_q8(const cb_problem *problem)
+{
+    return covers_f32(problem) || covers_q8(problem);
+}
 #endif
+
+/* cuda.cu */
+
+extern const char cb__cuda_source[];
+
+static const int64_t cuda_block_values[] = {16, 32};
+static const int64_t cuda_warp_values[] = {4, 8, 16, 32};
+static const int64_t cuda_ahead_values[] = {1, 2, 3, 4};
+static const int64_t cuda_stay_values[] = {1, 2, 3, 4, 5, 6, 8};
+
+#define CUDA_TUNABLES(ahead, ahead_help)                                                           \
+    {                                                                                              \
+        {.name = "block_rows",                                                                     \
+         .help = "rows that a warp takes together, sharing the loads of x",                        \
+         .values = cuda_block_values,                                                              \
+         .count = 2,                                                                               \
+         .preset = 16},                                                                            \
+            {.name = "warps",                                                                      \
+             .help = "warps of a block, which share its rows",                                     \
+             .values = cuda_warp_values,                                                           \
+             .count = 4,                                                                           \
+             .preset = 16},                                                                        \
+            {.name = (ahead),                                                                      \
+             .help = (ahead_help),                                                                 \
+             .values = cuda_ahead_values,                                                          \
+             .count = 4,                                                                           \
+             .preset = 1},                                                                         \
+            {.name = "blocks",                                                                     \
+             .help = "blocks that stay on a multiprocessor",                                       \
+             .values = cuda_stay_values,                                                           \
+             .count = 7,                                                                           \
+             .preset = 2},                                                                         \
+    }
+
+/* Presets: docs/results/gemv-q4-cuda.md. */
+static const cb_choice tunables_cuda[GEMV_CUDA_TUNABLES] =
+    CUDA_TUNABLES("loads", "steps of 256 columns that a warp loads ahead, in registers");
+static const cb_choice tunables_cuda_bulk[GEMV_CUDA_TUNABLES] =
+    CUDA_TUNABLES("ring", "steps of 256 columns that a warp has on their way to shared memory");
+
+static const cb_device_code cuda = {cb__cuda_source, "gemv_q4", 75, gemv_q4__cuda_geometry};
+static const cb_device_code cuda_bulk = {cb__cuda_source, "gemv_q4", 90,
+                                         gemv_q4__cuda_bulk_geometry};
 
 static const cb_impl impls[] = {
 #if CB_X86
@@ -140,6 +189,7 @@ static const cb_impl impls[] = {
      .isa = CB_ISA_AVX512,
      .tunables = tunables_avx512,
      .ntunables = GEMV_TUNABLES,
+     .covers = covers_f32_q8,
      .packed_bytes = gemv_q4__panel16_bytes,
      .prepare = gemv_q4__panel16_prepare,
      .run = gemv_q4__run_avx512},
@@ -148,6 +198,7 @@ static const cb_impl impls[] = {
      .isa = CB_ISA_AVX2,
      .tunables = tunables_avx2,
      .ntunables = GEMV_TUNABLES,
+     .covers = covers_f32_q8,
      .packed_bytes = gemv_q4__panel8_bytes,
      .prepare = gemv_q4__panel8_prepare,
      .run = gemv_q4__run_avx2},
@@ -160,13 +211,31 @@ static const cb_impl impls[] = {
      .packed_bytes = gemv_q4__packed_bytes,
      .prepare = gemv_q4__prepare,
      .run = gemv_q4__run_portable},
+    {.name = "cuda",
+     .help = "exact byte dot products in tensor cores; x of f32 and bf16 in fixed point of 29 bits "
+             "and sign per group",
+     .isa = CB_ISA_CUDA,
+     .tunables = tunables_cuda,
+     .ntunables = GEMV_CUDA_TUNABLES,
+     .packed_bytes = gemv_q4__cuda_packed_bytes,
+     .prepare = gemv_q4__cuda_prepare,
+     .device = &cuda},
+    {.name = "cuda_bulk",
+     .help = "the same, weights copied to shared memory a step at a time; from 9.0",
+     .isa = CB_ISA_CUDA,
+     .tunables = tunables_cuda_bulk,
+     .ntunables = GEMV_CUDA_TUNABLES,
+     .packed_bytes = gemv_q4__cuda_packed_bytes,
+     .prepare = gemv_q4__cuda_prepare,
+     .device = &cuda_bulk},
 };
 
 static const cb_kernel gemv_q4 = {
     .name = "gemv_q4",
     .summary = "y = W x, W of 4-bit integers with an f16 scale per 32 columns",
     .formula = "y[r][t] = sum over c of w_scale[r][c/32] * (q[r][c] - 8) * a[t][c], q in 0..15; "
-               "act=f32: a = x[t][c]; act=q8: a = x_scale[t][c/32] * xq[t][c]",
+               "act=f32: a = x[t][c]; act=q8: a = x_scale[t][c/32] * xq[t][c]; act=bf16: "
+               "a = xb[t][c]",
     .dims = dims,
     .ndims = GEMV_DIMS,
     .params = params,

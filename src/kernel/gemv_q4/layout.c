@@ -68,10 +68,10 @@ static void pack_chunk(int act, int operand, const uint8_t *logical, size_t byte
     memset(in, 0x88, sizeof in);
     if (bytes > 0)
         memcpy(in, logical, bytes);
-    if (act == GEMV_ACT_F32)
-        pack_words(in, out);
-    else
+    if (act == GEMV_ACT_Q8)
         pack_bytes(in, out);
+    else
+        pack_words(in, out);
 }
 
 static void prepare_weight(const cb_problem *problem, const int64_t *tunables, int operand,
@@ -123,6 +123,8 @@ static void fill_tail(gemv_q4_work *work)
         int64_t from = t * work->cols + first;
         if (work->x != NULL) {
             memcpy(work->tail.x[t], work->x + from, left * sizeof(float));
+        } else if (work->xb != NULL) {
+            memcpy(work->tail.xb[t], work->xb + from, left * sizeof(uint16_t));
         } else {
             memcpy(work->tail.xq[t], work->xq + from, left);
             memcpy(work->tail.x_scale[t], work->x_scale + from / GEMV_GROUP,
@@ -146,6 +148,7 @@ static void work_init(gemv_q4_work *work, const cb_launch *launch)
     work->x = launch->operands[GEMV_X];
     work->xq = launch->operands[GEMV_XQ];
     work->x_scale = launch->operands[GEMV_X_SCALE];
+    work->xb = launch->operands[GEMV_XB];
     work->y = launch->operands[GEMV_Y];
     fill_tail(work);
 }
