@@ -138,6 +138,9 @@ typedef struct cb__backend {
     void (*begin)(cb__device *device, uint64_t seed, uint64_t elapsed_ns);
     /* Optional: core clock in Hz, measured now (default: 0, unknown). */
     double (*clock_hz)(cb__device *device);
+    /* Optional: what its sensors say now, for the record: clocks, power, temperature, what holds
+     * the clocks back; takes milliseconds, so never between slots (default: it says nothing). */
+    void (*telemetry)(cb__device *device, char *text, size_t size);
     /* Optional: the next slot is arm `arm`'s, at place `place` of its block (default: nothing to
      * know). For scripts; called between slots. */
     void (*mark)(cb__device *device, int arm, int place);

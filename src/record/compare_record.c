@@ -115,6 +115,7 @@ static void covariates(cb__json_writer *w, const cb__comparison *c)
         cb__json_key(w, "slot");
         cb__json_ints(w, slot, 3);
         cb__json_put_real(w, "clock_hz", r->answer.clock_hz > 0 ? r->answer.clock_hz : (double)NAN);
+        cb__json_put_text(w, "telemetry", *r->answer.telemetry ? r->answer.telemetry : NULL);
         cb__json_put_real(w, "steal_s", r->answer.steal_s);
         double measure_s = (double)d->measured_ns * 1e-9;
         cb__json_put_real(w, "startup_s", fmax(r->wall_s - measure_s, 0));

@@ -108,6 +108,7 @@ static void result(cb__json_writer *w, const cb__run_case *c, const cb__run_row 
     ring(w, c, e);
     cb__json_put_text(w, "residency", *row->residency ? row->residency : NULL);
     cb__json_put_real(w, "prepare_ns", c->prepare_ns);
+    cb__json_put_text(w, "telemetry", *c->telemetry ? c->telemetry : NULL);
     samples(w, row);
     cb__json_put_int(w, "rounds", e->rounds);
     cb__put_checks(w, row->checks, row->nchecks);

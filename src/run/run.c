@@ -238,6 +238,7 @@ cb_status cb__session_round(cb__session *s, cb_error *err)
             b->kernel_ns, b->twin_ns, b->host_ns, b->order, b->n, b->repeats, b->readings};
     }
     s->rounds[s->nrounds++] = round;
+    memcpy(s->out->telemetry, round->telemetry, sizeof s->out->telemetry);
     return CB_OK;
 }
 

@@ -55,6 +55,7 @@ typedef struct cb__run_case {
     cb__run_row rows[CB__MODES_MAX];
     int nrows;
     double wall_s, measure_s, prepare_ns;
+    char telemetry[160]; /* of the last round; "": none */
     bool complete;
 } cb__run_case;
 

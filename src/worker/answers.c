@@ -40,14 +40,6 @@ static const cb__json *array(const cb__json *json, const char *key, size_t n, cb
     return v;
 }
 
-static void text(const cb__json *json, const char *key, char *out, size_t size, cb_error *err)
-{
-    const cb__json *v = cb__json_get(json, key);
-    if (!cb__json_is_string(v))
-        cb__garbage(err, key);
-    snprintf(out, size, "%s", cb__json_text(v, ""));
-}
-
 /* ---- describe ---- */
 
 void cb__describe_answer_write(const cb__device_info *info, cb__buf *line)
@@ -83,9 +75,9 @@ cb_status cb__describe_answer_read(const cb__json *json, cb__device_info *info, 
 {
     cb_error own = CB_ERROR_INIT;
     *info = (cb__device_info){0};
-    text(json, "name", info->name, sizeof info->name, &own);
-    text(json, "identity", info->identity, sizeof info->identity, &own);
-    text(json, "clock", info->clock, sizeof info->clock, &own);
+    cb__answer_text(json, "name", info->name, sizeof info->name, &own);
+    cb__answer_text(json, "identity", info->identity, sizeof info->identity, &own);
+    cb__answer_text(json, "clock", info->clock, sizeof info->clock, &own);
     info->threads = (int)cb__answer_int(json, "threads", 1, 65536, &own);
     info->isa = (unsigned)cb__answer_int(json, "isa", 0, INT32_MAX, &own);
     info->llc_bytes = (uint64_t)cb__answer_int(json, "llc_bytes", 0, BYTES_MAX, &own);
@@ -94,7 +86,7 @@ cb_status cb__describe_answer_read(const cb__json *json, cb__device_info *info, 
     info->peak_bytes_per_s = fmax(cb__answer_real(json, "peak_bytes_per_s", &own), 0);
     info->peak_bytes_per_cycle = fmax(cb__answer_real(json, "peak_bytes_per_cycle", &own), 0);
     info->peak_dram_bytes_per_s = fmax(cb__answer_real(json, "peak_dram_bytes_per_s", &own), 0);
-    text(json, "processors", info->processors, sizeof info->processors, &own);
+    cb__answer_text(json, "processors", info->processors, sizeof info->processors, &own);
     info->has_counters = cb__answer_truth(json, "has_counters", &own);
     info->placements_differ = cb__answer_truth(json, "placements_differ", &own);
     const cb__json *caches = cb__json_get(json, "caches");
@@ -253,6 +245,7 @@ void cb__round_answer_write(const cb__round_answer *a, cb__buf *line)
     cb__json_put_int(&w, "resident_bytes", a->pages.known ? (int64_t)a->pages.resident_bytes : -1);
     cb__json_put_int(&w, "huge_bytes", (int64_t)a->pages.huge_bytes);
     cb__json_put_real(&w, "clock_hz", a->clock_hz);
+    cb__json_put_text(&w, "telemetry", a->telemetry);
     cb__json_put_int(&w, "measured_ns", (int64_t)a->measured_ns);
     cb__json_put_int(&w, "elapsed_ns", (int64_t)a->elapsed_ns);
     cb__json_put_real(&w, "steal_s", a->steal_s);
@@ -371,6 +364,7 @@ cb_status cb__round_answer_read(const cb__json *json, const cb__work *work, cons
     a->pages.resident_bytes = resident > 0 ? (size_t)resident : 0;
     a->pages.huge_bytes = (size_t)cb__answer_int(json, "huge_bytes", 0, INT64_MAX, &own);
     a->clock_hz = cb__answer_real(json, "clock_hz", &own);
+    cb__answer_text(json, "telemetry", a->telemetry, sizeof a->telemetry, &own);
     a->measured_ns = (uint64_t)cb__answer_int(json, "measured_ns", 0, TIME_MAX_NS, &own);
     a->elapsed_ns = (uint64_t)cb__answer_int(json, "elapsed_ns", 0, TIME_MAX_NS, &own);
     a->steal_s = cb__answer_real(json, "steal_s", &own);

@@ -117,6 +117,8 @@ static cb_status measure(const cb__work *work, cb__target target, const cb__duel
         a->clock_hz = target.ops->clock_hz(target.device);
     size_t depth = cb_random(work->seed, 0x737461636bu, 0, 0) % STACK_STEPS * STACK_STEP_BYTES;
     cb_status status = run_deeper(depth, target, request, &a->result, err);
+    if (target.ops->telemetry && work->duel.timed)
+        target.ops->telemetry(target.device, a->telemetry, sizeof a->telemetry);
     cb__interference spent = cb__interference_since(&before);
     a->steal_s = spent.steal_s;
     a->involuntary = spent.involuntary;

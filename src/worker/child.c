@@ -423,6 +423,8 @@ static cb_status do_round(serving *s, cb__buf *line, cb_error *err)
         status = run_proof(s, bench, &answer, err);
     if (status != CB_OK)
         goto out;
+    if (s->target.ops->telemetry)
+        s->target.ops->telemetry(s->target.device, answer.telemetry, sizeof answer.telemetry);
     cb__interference spent = cb__interference_since(&before);
     answer.steal_s = spent.steal_s;
     answer.involuntary = spent.involuntary;

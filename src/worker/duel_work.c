@@ -234,6 +234,7 @@ void cb__duel_answer_write(const cb__duel_answer *a, int narms, cb__buf *line)
     cb__json_put_int(&w, "measured_ns", (int64_t)r->measured_ns);
     cb__json_put_int(&w, "elapsed_ns", (int64_t)r->elapsed_ns);
     cb__json_put_real(&w, "clock_hz", a->clock_hz);
+    cb__json_put_text(&w, "telemetry", a->telemetry);
     cb__json_put_real(&w, "steal_s", a->steal_s);
     cb__json_put_real(&w, "wall_s", a->wall_s);
     cb__json_put_int(&w, "involuntary", a->involuntary);
@@ -337,6 +338,7 @@ cb_status cb__duel_answer_read(const cb__json *json, const cb__work *work, const
     r->measured_ns = (uint64_t)integer(json, "measured_ns", time_max, &own);
     r->elapsed_ns = (uint64_t)integer(json, "elapsed_ns", time_max, &own);
     a->clock_hz = cb__answer_real(json, "clock_hz", &own);
+    cb__answer_text(json, "telemetry", a->telemetry, sizeof a->telemetry, &own);
     a->steal_s = cb__answer_real(json, "steal_s", &own);
     a->wall_s = cb__answer_real(json, "wall_s", &own);
     a->involuntary = integer(json, "involuntary", time_max, &own);

@@ -81,3 +81,11 @@ bool cb__answer_truth(const cb__json *json, const char *key, cb_error *err)
         cb__garbage(err, key);
     return cb__json_truth(v, false);
 }
+
+void cb__answer_text(const cb__json *json, const char *key, char *out, size_t size, cb_error *err)
+{
+    const cb__json *v = cb__json_get(json, key);
+    if (!cb__json_is_string(v))
+        cb__garbage(err, key);
+    snprintf(out, size, "%s", cb__json_text(v, ""));
+}

@@ -24,6 +24,8 @@ int64_t cb__answer_int(const cb__json *json, const char *key, int64_t min, int64
 double cb__answer_real_of(const cb__json *v, const char *key, bool may_be_null, cb_error *err);
 double cb__answer_real(const cb__json *json, const char *key, cb_error *err);
 bool cb__answer_truth(const cb__json *json, const char *key, cb_error *err);
+/* Cut where it is longer. */
+void cb__answer_text(const cb__json *json, const char *key, char *out, size_t size, cb_error *err);
 bool cb__answer_is_null(const cb__json *v);
 
 #endif

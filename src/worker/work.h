@@ -119,6 +119,7 @@ typedef struct cb__round_answer {
     uint64_t digest;
     cb__pages pages;
     double clock_hz;      /* 0: unknown */
+    char telemetry[160];  /* after timing; "": none */
     uint64_t measured_ns; /* inside timed blocks, by the device's clock */
     uint64_t elapsed_ns;  /* of the device's clock, the whole round */
     double steal_s, wall_s;
@@ -143,6 +144,7 @@ cb_status cb__round_answer_read(const cb__json *json, const cb__work *work, cons
 typedef struct cb__duel_answer {
     cb__duel_result result; /* arrays in the arena */
     double clock_hz;        /* 0: unknown */
+    char telemetry[160];    /* after timing; "": none */
     double steal_s, wall_s;
     int64_t involuntary;
 } cb__duel_answer;

@@ -40,6 +40,8 @@ static cb_status take_context(cb__device *device, cb_error *err)
     if (status == CB_OK)
         status =
             CB__CUDA_DID(device, err, cuStreamCreate, &device->stream, CB__CU_STREAM_NON_BLOCKING);
+    if (status == CB_OK)
+        device->driver.cuCtxGetLimit(&device->persisting_bytes, CB__CU_LIMIT_PERSISTING_L2_BYTES);
     return status;
 }
 
@@ -253,4 +255,5 @@ const cb__backend cb__backend_cuda = {
     .unbuild = cb__cuda_unbuild,
     .hold = cuda_hold,
     .clock_hz = cb__cuda_clock_hz,
+    .telemetry = cb__cuda_telemetry,
 };

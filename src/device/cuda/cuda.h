@@ -50,6 +50,8 @@ struct cb__device {
     cb_error failure; /* of the first launch that failed since the last sync */
     cb_error lost;    /* what took the context down */
     cb__nvml nvml;
+    bool nvml_tried;
+    size_t persisting_bytes; /* of L2 that the context sets aside, as it was taken */
 };
 
 /* cuda.c */
@@ -74,6 +76,12 @@ cb_status cb__cuda_read(cb__device *device, void *to, const void *from, size_t b
 /* All that was allocated. */
 void cb__cuda_free_all(cb__device *device);
 
+/* telemetry.c */
+void cb__cuda_telemetry(cb__device *device, char *text, size_t size);
+/* CB_WRONG where more L2 than at the start is kept for lines that are to stay: a rotation would not
+ * be cold. */
+cb_status cb__cuda_unkept(cb__device *device, cb_error *err);
+
 /* build.c */
 cb_status cb__cuda_build(cb__device *device, cb__code *code, cb_error *err);
 void cb__cuda_unbuild(cb__device *device, cb__code *code);
@@ -87,6 +95,7 @@ void cb__cuda_images_free(cb__device *device);
 /* support.c */
 cb_status cb__cuda_support_load(cb__device *device, cb_error *err);
 void cb__cuda_support_unload(cb__device *device);
+/* After timing it is asked for: also whether the device was as it was. */
 cb_status cb__cuda_digest(cb__device *device, const void *from, size_t bytes, uint64_t *out,
                           cb_error *err);
 /* Keeps every multiprocessor at work for about that long. */

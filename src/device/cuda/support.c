@@ -141,8 +141,9 @@ cb_status cb__cuda_digest(cb__device *device, const void *from, size_t bytes, ui
     if (status == CB_OK)
         status = run(device, device->support.digest, device->processors * BLOCKS_PER_PROCESSOR,
                      THREADS, arguments, err);
-    return status == CB_OK ? cb__cuda_read(device, out, result_of(device), sizeof *out, err)
-                           : status;
+    if (status == CB_OK)
+        status = cb__cuda_read(device, out, result_of(device), sizeof *out, err);
+    return status == CB_OK ? cb__cuda_unkept(device, err) : status;
 }
 
 cb_status cb__cuda_spin(cb__device *device, uint64_t ns, cb_error *err)
