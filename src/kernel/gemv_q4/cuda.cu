@@ -35,8 +35,8 @@ enum {
 #define WINDOW_STEPS ((DIGITS == 1 ? 160 : 44) / TOKENS)
 #define WINDOW_TURNS (WINDOW_STEPS < CB_WARPS ? 1 : WINDOW_STEPS / CB_WARPS) /* as in cuda.c */
 
-#define TILES (CB_BLOCK_ROWS / TILE_ROWS) /* that a warp takes at once */
-#define VALUES (CB_BLOCK_ROWS * TOKENS)   /* of y from them */
+#define TILES (CB_BLOCK_ROWS / 16)      /* of TILE_ROWS, that a warp takes at once */
+#define VALUES (CB_BLOCK_ROWS * TOKENS) /* of y from them */
 #define THREADS (CB_WARPS * LANES)
 
 #if __CUDA_ARCH__ >= 800 && !defined(GEMV_Q4_NO_TENSOR)
@@ -46,6 +46,19 @@ enum {
 #define TENSOR 0
 #define SCALE_WORDS (STEP_GROUPS)
 #endif
+
+/* Registers that a lane needs without going to memory, as compiled for 8.0 to 12.0; CB_BLOCKS
+ * blocks are asked for only where they have that many. */
+#if !TENSOR
+#define REGISTERS 256
+#elif defined(CB_RING)
+#define REGISTERS (40 + 24 * TILES + (__CUDA_ARCH__ >= 1000 ? 16 : 0))
+#elif TILES * CB_LOADS == 1
+#define REGISTERS 64
+#else
+#define REGISTERS (40 + 28 * TILES * CB_LOADS)
+#endif
+#define RESIDENT (THREADS * CB_BLOCKS * REGISTERS <= 65536 ? CB_BLOCKS : 1)
 
 /* Planes of x in shared memory are an odd multiple of 64 bytes apart, so that two of them are read
  * without a bank conflict. */
@@ -521,7 +534,12 @@ static __device__ __forceinline__ void slot_sums(const u32 w[2][2][4], int slot,
     }
 }
 
-#define BATCH (SLOTS < 4 ? SLOTS : 4) /* slots on their way through the tensor core together */
+/* Slots on their way through the tensor core together: more where a step's registers are few. */
+#ifdef CB_RING
+#define BATCH (SLOTS < 4 ? SLOTS : 4)
+#else
+#define BATCH 2
+#endif
 
 static __device__ __forceinline__ void multiply(const job &j, const step &b, int turn, sums acc)
 {
@@ -607,6 +625,7 @@ static __device__ __forceinline__ void multiply(const job &j, const step &b, int
     const int lane = threadIdx.x % LANES;
 #pragma unroll
     for (int g = 0; g < STEP_GROUPS; g++) {
+        asm volatile("" : : : "memory"); /* the groups' loads one after the other: registers */
         const int place_of_scale = g % GROUPS * SLOTS + g / GROUPS;
 #pragma unroll
         for (int token = 0; token < TOKENS; token++) {
@@ -636,15 +655,16 @@ static __device__ __forceinline__ void find(job &)
 
 static __device__ __forceinline__ float over_lanes(const float acc[2][2])
 {
-    float sums[2][TOKENS];
+    float mine = 0;
 #pragma unroll
     for (int i = 0; i < 2 * TOKENS; i++) {
-        float sum = acc[i / TOKENS][i % TOKENS];
+        float sum = acc[i % 2][i / 2];
         sum += __shfl_xor_sync(0xffffffffu, sum, 1);
-        sums[i / TOKENS][i % TOKENS] = sum + __shfl_xor_sync(0xffffffffu, sum, 2);
+        sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+        if (threadIdx.x % (2 * TOKENS) == i)
+            mine = sum;
     }
-    const int token = threadIdx.x / 2 % TOKENS;
-    return threadIdx.x % 2 ? sums[1][token] : sums[0][token];
+    return mine;
 }
 #endif
 
@@ -685,7 +705,7 @@ static __device__ __forceinline__ void finish(const job &j, const float *all, in
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, CB_BLOCKS)
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     gemv_q4(const char *w, const char *w_scale, const char *x32, const char *xq,
             const float *x_scale, const char *xb, float *y, long long rows, long long cols)
 {

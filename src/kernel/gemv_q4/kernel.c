@@ -125,9 +125,9 @@ static int covers_f32_q8(const cb_problem *problem)
 extern const char cb__cuda_source[];
 
 static const int64_t cuda_block_values[] = {16, 32};
-static const int64_t cuda_warp_values[] = {4, 8, 16, 32};
-static const int64_t cuda_ahead_values[] = {1, 2, 3, 4};
-static const int64_t cuda_stay_values[] = {1, 2, 3, 4, 5, 6, 8};
+static const int64_t cuda_warp_values[] = {4, 8, 16};
+static const int64_t cuda_ahead_values[] = {1, 2, 3};
+static const int64_t cuda_stay_values[] = {1, 2, 4, 8};
 
 #define CUDA_TUNABLES(ahead, ahead_help)                                                           \
     {                                                                                              \
@@ -139,17 +139,17 @@ static const int64_t cuda_stay_values[] = {1, 2, 3, 4, 5, 6, 8};
             {.name = "warps",                                                                      \
              .help = "warps of a block, which share its rows",                                     \
              .values = cuda_warp_values,                                                           \
-             .count = 4,                                                                           \
+             .count = 3,                                                                           \
              .preset = 16},                                                                        \
             {.name = (ahead),                                                                      \
              .help = (ahead_help),                                                                 \
              .values = cuda_ahead_values,                                                          \
-             .count = 4,                                                                           \
+             .count = 3,                                                                           \
              .preset = 1},                                                                         \
             {.name = "blocks",                                                                     \
              .help = "blocks that stay on a multiprocessor",                                       \
              .values = cuda_stay_values,                                                           \
-             .count = 7,                                                                           \
+             .count = 4,                                                                           \
              .preset = 2},                                                                         \
     }
 
