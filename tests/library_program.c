@@ -197,7 +197,7 @@ static int prepare(char **argv, cb_compare_request *r)
 int main(int argc, char **argv)
 {
     cb_compare_request r = {
-        .a = once, .output = out, .output_bytes = N, .limits = {.silence_s = 0.5, .seed = 5}};
+        .a = once, .output = out, .output_bytes = N, .limits = {.silence_s = 3, .seed = 5}};
     if (argc > 2 && strcmp(argv[1], "forgets") == 0)
         clearenv(); /* what a round is told by */
     if (argc < 2 || strcmp(argv[1], "plain") != 0) {

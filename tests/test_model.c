@@ -325,7 +325,7 @@ static void other_schemas_and_machines_are_refused_by_name(void **state)
         {"none.json", "fake", {"none.json", "there is no model", "", "run coldbench probe"}},
         {"", "fake", {"models/", "is not a file", "", "run coldbench probe"}},
         {"fake.json/x", "fake", {"fake.json/x", "there is no model", "", "run coldbench probe"}},
-        {"fake.json", "cuda:0", {"cuda:0", "no cuda backend", "", ""}},
+        {"fake.json", "cuda:0", {"cuda:0", "no NVIDIA driver", "", ""}},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         cb_error err = CB_ERROR_INIT;

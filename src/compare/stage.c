@@ -57,21 +57,31 @@ static int head_sets(const cb__stage *stage)
     return stage->cold ? cb__plan_verified(&stage->plans[0]) : 1;
 }
 
-static cb_status stage_files(cb__stage *stage, int nsides, cb_error *err)
+/* Launches are timed on it, so that it is worth huge pages: on the rings where they are cold. */
+static bool is_timed(const cb__comparing *s, const cb__stage *stage)
 {
-    cb_status status =
-        cb__region_shared("coldbench-exchange",
-                          CB__EXCHANGE_HEAD + cb__duel_exchange_bytes(&stage->plans[0], nsides + 1),
-                          &stage->exchange, err);
+    return stage == &s->stages[0] && !stage->cold;
+}
+
+static cb_status stage_files(const cb__comparing *s, cb__stage *stage, cb_error *err)
+{
+    int nsides = s->request->nsides;
+    cb_status status = cb__region_shared_small(
+        "coldbench-exchange",
+        CB__EXCHANGE_HEAD + cb__duel_exchange_bytes(&stage->plans[0], nsides + 1), &stage->exchange,
+        err);
     for (int i = 0; i < nsides && status == CB_OK; i++) {
         const cb__case *c = &stage->cases[i];
         cb__plan head = cb__plan_head(&stage->plans[i], head_sets(stage));
         int sets = c->kernel->rotates ? 1 : head.sets;
         uint64_t n = cb__reference_elements(c);
-        status = cb__region_shared("coldbench-operands", head.file_bytes, &stage->heads[i], err);
+        status = is_timed(s, stage) ? cb__region_shared("coldbench-operands", head.file_bytes,
+                                                        &stage->heads[i], err)
+                                    : cb__region_shared_small("coldbench-operands", head.file_bytes,
+                                                              &stage->heads[i], err);
         if (status == CB_OK && n > 0)
-            status = cb__region_shared("coldbench-reference", n * (uint64_t)sets * 16,
-                                       &stage->references[i], err);
+            status = cb__region_shared_small("coldbench-reference", n * (uint64_t)sets * 16,
+                                             &stage->references[i], err);
         const double *values = stage->references[i].base;
         stage->expected[i] =
             (cb__reference){values, values ? values + n * (uint64_t)sets : NULL, n, sets};
@@ -150,14 +160,14 @@ cb_status cb__stages_open(cb__comparing *s, cb_error *err)
     }
     s->nstages = 1;
     if (status == CB_OK)
-        status = stage_files(main, r->nsides, err);
+        status = stage_files(s, main, err);
     for (int i = 0; i < CB__RAGGED_MAX && k->ndims > 0 && status == CB_OK; i++) {
         cb__stage *stage = &s->stages[s->nstages];
         shape_text(k, ragged[i], stage->shape, sizeof stage->shape);
         if (!stage_plan(s, stage))
             continue;
         s->nstages++;
-        status = stage_files(stage, r->nsides, err);
+        status = stage_files(s, stage, err);
     }
     s->out->ragged = s->nstages - 1;
     return status;
@@ -219,6 +229,8 @@ static cb_status fill_one(cb__comparing *s, cb__worker *worker, cb__stage *stage
         if (sides[i] == side)
             work.duel.arm = i;
     work.duel.head = head;
+    /* Most other sides turn out to have the first one's operands. */
+    work.pages = head && (side > 0 || !is_timed(s, stage)) ? CB__PAGES_BASE : CB__PAGES_HUGE;
     work.ring_fd = head ? stage->heads[side].fd : s->rings[side].fd;
     work.reference_fd = head ? stage->references[side].fd : -1;
     cb__json *answer = NULL;

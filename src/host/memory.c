@@ -88,7 +88,7 @@ cb_status cb__region_private(size_t bytes, cb__region *out, cb_error *err)
     return place(-1, bytes, span_bytes(bytes), out, err);
 }
 
-cb_status cb__region_shared(const char *name, size_t bytes, cb__region *out, cb_error *err)
+static cb_status shared(const char *name, size_t bytes, size_t size, cb__region *out, cb_error *err)
 {
     *out = (cb__region)CB__REGION_INIT;
     int fd = memfd_create(name, MFD_CLOEXEC);
@@ -96,16 +96,27 @@ cb_status cb__region_shared(const char *name, size_t bytes, cb__region *out, cb_
         return cb_error_set(err, CB_NO_MEMORY, "cannot create memory file '%s': %s", name,
                             strerror(errno));
     cb_status status;
-    if (ftruncate(fd, (off_t)span_bytes(bytes)) != 0)
+    if (ftruncate(fd, (off_t)size) != 0)
         status = cb_error_set(err, CB_NO_MEMORY, "cannot size memory file '%s' to %zu bytes: %s",
                               name, bytes, strerror(errno));
     else
-        status = place(fd, bytes, span_bytes(bytes), out, err);
+        status = place(fd, bytes, size, out, err);
     if (status == CB_OK)
         out->fd = fd;
     else
         close(fd);
     return status;
+}
+
+cb_status cb__region_shared(const char *name, size_t bytes, cb__region *out, cb_error *err)
+{
+    return shared(name, bytes, span_bytes(bytes), out, err);
+}
+
+cb_status cb__region_shared_small(const char *name, size_t bytes, cb__region *out, cb_error *err)
+{
+    size_t page = page_bytes();
+    return shared(name, bytes, (bytes + page - 1) / page * page, out, err);
 }
 
 /* Fills page tables ahead; kernels before 5.14 need the touches. */

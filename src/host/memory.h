@@ -24,6 +24,9 @@ cb_status cb__region_private(size_t bytes, cb__region *out, cb_error *err);
 /* A memory file of that size, mapped shared, huge pages asked for; other processes map it by fd
  * (inherited, not CLOEXEC when passed through spawn). Untouched. */
 cb_status cb__region_shared(const char *name, size_t bytes, cb__region *out, cb_error *err);
+/* The same without room for a last huge page, which costs 7 ms to gather where a virtual machine's
+ * fresh memory is slow (2 cores of Zen 4, 2026-11): for what nothing is timed on. */
+cb_status cb__region_shared_small(const char *name, size_t bytes, cb__region *out, cb_error *err);
 /* Maps an existing memory file (its whole size must be at least bytes), 2 MiB aligned, page tables
  * filled in ahead (MADV_POPULATE_READ or touching each page). Takes no ownership of fd: the region
  * gets fd = -1. */

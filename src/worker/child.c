@@ -262,7 +262,9 @@ static cb_status do_fill(serving *s, cb__buf *line, cb_error *err)
         status = cb__region_map_untouched(s->work->ring_fd, s->plan.file_bytes, &ring, err);
     if (status == CB_OK && sets)
         status = cb__region_map_untouched(s->work->reference_fd, n * 16, &reference, err);
-    if (status == CB_OK)
+    if (status == CB_OK && s->work->pages == CB__PAGES_BASE)
+        cb__region_base_pages(&ring);
+    else if (status == CB_OK)
         cb__pool_run(pool, touch_share, &ring);
     double *values = reference.base;
     if (status == CB_OK)
