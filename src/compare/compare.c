@@ -127,8 +127,8 @@ cb_status cb__compare_plan(const cb__compare_request *r, const cb__device_info *
                             r->nsides);
     cb_status status = CB_OK;
     for (int i = 0; i < r->nsides && status == CB_OK; i++) {
-        status =
-            cb__case_parse(cb__side_suite(r, i), r->variants[i], r->shape, r->isa, &cases[i], err);
+        status = cb__case_parse(cb__side_suite(r, i), r->variants[i], r->shape,
+                                cb__isa_of(info, r->isa), &cases[i], err);
         for (int j = 0; j < i && status == CB_OK; j++) {
             status = same_signature(cases[j].kernel, cases[i].kernel, err);
             if (status == CB_OK)

@@ -94,8 +94,8 @@ static bool stage_plan(const cb__comparing *s, cb__stage *stage)
 {
     const cb__compare_request *r = s->request;
     for (int i = 0; i < r->nsides; i++)
-        if (cb__case_parse(cb__side_suite(r, i), r->variants[i], stage->shape, r->isa,
-                           &stage->cases[i], NULL) != CB_OK)
+        if (cb__case_parse(cb__side_suite(r, i), r->variants[i], stage->shape,
+                           cb__isa_of(&s->out->device, r->isa), &stage->cases[i], NULL) != CB_OK)
             return false;
     return cb__plan_arms(stage->cases, r->nsides, &s->out->device, false, stage->plans,
                          &stage->layout, NULL) == CB_OK;

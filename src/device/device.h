@@ -24,6 +24,10 @@ enum {
     CB__DEVICE_QUEUED = 1 << 2
 };
 
+/* isa of a GPU: CB_ISA_CUDA, and from this bit on its compute capability, 90 for 9.0; 0 there: not
+ * known, and any code for such a device will do. */
+enum { CB__ISA_CAPABILITY_SHIFT = 16 };
+
 typedef struct cb__device cb__device; /* a backend's own state */
 typedef struct cb__batch cb__batch;
 

@@ -132,7 +132,15 @@ static void presets(const cb_choice *choices, int n, int64_t *values)
 
 bool cb__impl_runs(const cb_impl *impl, unsigned isa)
 {
-    return (impl->isa & ~isa) == 0 && (impl->isa & CB_ISA_CUDA) == (isa & CB_ISA_CUDA);
+    int capability = (int)(isa >> CB__ISA_CAPABILITY_SHIFT);
+    if ((impl->isa & ~isa) != 0 || (impl->isa & CB_ISA_CUDA) != (isa & CB_ISA_CUDA))
+        return false;
+    return !impl->device || capability == 0 || impl->device->least <= capability;
+}
+
+unsigned cb__isa_of(const cb__device_info *device, unsigned asked)
+{
+    return device->isa & CB_ISA_CUDA ? device->isa : asked;
 }
 
 static bool runs_here(const cb__case *c, const cb_impl *impl, unsigned isa)

@@ -49,5 +49,7 @@ const char *cb__role_name(cb_role role);
 const char *cb__isa_name(unsigned isa);
 /* Whether a device with these bits runs code of this implementation at all. */
 bool cb__impl_runs(const cb_impl *impl, unsigned isa);
+/* The bits of a device that has been described, where more is known of it than was asked with. */
+unsigned cb__isa_of(const cb__device_info *device, unsigned asked);
 
 #endif

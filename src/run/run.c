@@ -65,7 +65,8 @@ cb_status cb__run_plan(const cb__run_request *r, const cb__device_info *info, cb
     memset(out, 0, sizeof *out);
     out->device = *info;
     out->device.beyond_bytes = cb__model_beyond_bytes(r->model, r->threads);
-    cb_status status = cb__case_parse(r->suite, r->variant, r->shape, r->isa, &out->c, err);
+    cb_status status =
+        cb__case_parse(r->suite, r->variant, r->shape, cb__isa_of(info, r->isa), &out->c, err);
     return status == CB_OK
                ? cb__plan_make(&out->c, &out->device, r->caches[CB__COLD], &out->plan, err)
                : status;

@@ -84,8 +84,9 @@ static cb_status ordinal_of(const cb__cuda *driver, const char *script, int *ord
 static cb_status find(const char *script, cb__device *device, cb_error *err)
 {
     cb_status status = cb__cuda_load(&device->driver, err);
-    if (status == CB_OK)
-        status = ordinal_of(&device->driver, script, &device->ordinal, err);
+    if (status != CB_OK)
+        return err ? cb_error_prefix(err, "device 'cuda:%s'", *script ? script : "0") : status;
+    status = ordinal_of(&device->driver, script, &device->ordinal, err);
     if (status == CB_OK)
         status = CB__CUDA_TRY(&device->driver, err, cuDeviceGet, &device->handle, device->ordinal);
     device->capability = 0;
@@ -201,7 +202,9 @@ static void cuda_info(cb__device *device, cb__device_info *out)
 {
     cb__environment environment;
     *out = (cb__device_info){.threads = device->processors,
-                             .isa = cb__backend_cuda.isa,
+                             .isa = cb__backend_cuda.isa | (unsigned)device->capability
+                                                               << CB__ISA_CAPABILITY_SHIFT,
+                             .queued = true,
                              .memory_bytes = memory_of(device),
                              .batch_bytes = BATCH_BYTES};
     cb__environment_read("", &environment);

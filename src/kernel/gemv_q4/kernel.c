@@ -211,6 +211,14 @@ static const cb_impl impls[] = {
      .packed_bytes = gemv_q4__packed_bytes,
      .prepare = gemv_q4__prepare,
      .run = gemv_q4__run_portable},
+    {.name = "cuda_bulk",
+     .help = "the same, weights copied to shared memory a step at a time; from 9.0",
+     .isa = CB_ISA_CUDA,
+     .tunables = tunables_cuda_bulk,
+     .ntunables = GEMV_CUDA_TUNABLES,
+     .packed_bytes = gemv_q4__cuda_packed_bytes,
+     .prepare = gemv_q4__cuda_prepare,
+     .device = &cuda_bulk},
     {.name = "cuda",
      .help = "exact byte dot products in tensor cores; x of f32 and bf16 in fixed point of 29 bits "
              "and sign per group",
@@ -220,14 +228,6 @@ static const cb_impl impls[] = {
      .packed_bytes = gemv_q4__cuda_packed_bytes,
      .prepare = gemv_q4__cuda_prepare,
      .device = &cuda},
-    {.name = "cuda_bulk",
-     .help = "the same, weights copied to shared memory a step at a time; from 9.0",
-     .isa = CB_ISA_CUDA,
-     .tunables = tunables_cuda_bulk,
-     .ntunables = GEMV_CUDA_TUNABLES,
-     .packed_bytes = gemv_q4__cuda_packed_bytes,
-     .prepare = gemv_q4__cuda_prepare,
-     .device = &cuda_bulk},
 };
 
 static const cb_kernel gemv_q4 = {
