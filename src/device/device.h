@@ -54,6 +54,7 @@ typedef struct cb__device_info {
     int threads;            /* in use; of a GPU: its multiprocessors */
     unsigned isa;           /* CB_ISA_* of code that runs here; 0: as this machine's processor */
     bool placements_differ; /* a few threads can lie close together or apart */
+    bool queued;            /* as CB__DEVICE_QUEUED: its launches are timed by a clock of its own */
     cb__device_cache caches[CB__DEVICE_CACHES_MAX]; /* of data, by level */
     int ncaches;
     uint64_t beyond_bytes; /* a set this large is in memory, as probed; 0: not known */
@@ -129,10 +130,15 @@ typedef struct cb__backend {
     void (*batch_free)(cb__device *device, cb__batch *batch);
 
     /* Optional: makes code ready to be launched, every time an image of its own; unbuild() takes
-     * it away again, and takes code that was not built (default: nothing to make). CB_UNAVAILABLE:
-     * it cannot be compiled here. */
+     * it away again, and takes code that was not built (default: nothing to make). What was built
+     * also serves code that differs in its shape and in parameters that are numbers.
+     * CB_UNAVAILABLE: it cannot be compiled here. */
     cb_status (*build)(cb__device *device, cb__code *code, cb_error *err);
     void (*unbuild)(cb__device *device, cb__code *code);
+    /* Optional: to[i] = cb_random_word(key, i), made on the device (default: they are made on the
+     * host and written). */
+    cb_status (*fill_words)(cb__device *device, void *to, uint64_t words, uint64_t key,
+                            cb_error *err);
     /* Optional: keep the device's threads awake while timing (default: nothing to keep). */
     void (*hold)(cb__device *device, bool awake);
     /* Optional: the pages that an allocation lies on (default: unknown). */

@@ -10,7 +10,7 @@
 #include "probe/sweep_internal.h"
 #include "stats/order.h"
 
-enum { OCTAVES = 64, CHUNK_WORDS = 8192, LINE_BYTES = 64 };
+enum { OCTAVES = 64, CHUNK_WORDS = 8192, LINE_BYTES = 64, QUEUED_PASSES_MAX = 255 };
 #define SEARCH_NS 200e3 /* a reading while searching */
 #define READING_NS 2e6  /* a pair of readings */
 /* From here on only what was best on smaller sets is searched again, one pass each: sets that long
@@ -41,15 +41,47 @@ static int octave_of(uint64_t bytes)
 }
 
 /* Copies go from the first half of the working set to the second. */
-static cb_status bind(mixing *m, const char *variant, uint64_t bytes, int64_t passes, cb__bound *to,
-                      cb_error *err)
+static cb_status bind_passes(mixing *m, const char *variant, uint64_t bytes, int64_t passes,
+                             cb__bound *to, cb_error *err)
 {
     char params[32];
     snprintf(params, sizeof params, "passes=%" PRId64, passes);
     uint64_t half = m->reads && m->writes ? bytes / 2 : 0;
     char *set = m->s->set;
-    return cb__sweep_bind(m->s, variant, params, half ? half : bytes, set, m->s->scratch,
+    return cb__sweep_bind(m->s, variant, params, half ? half : bytes, set, m->s->input,
                           m->writes ? set + half : m->s->output, to, err);
+}
+
+static bool same_geometry(const cb__bound *a, const cb__bound *b, int processors)
+{
+    cb_geometry x, y;
+    const cb_device_code *code = a->code.impl->device;
+    return code->geometry(&a->code.problem, a->code.tunables, processors, &x) == 0 &&
+           code->geometry(&b->code.problem, b->code.tunables, processors, &y) == 0 &&
+           memcmp(x.grid, y.grid, sizeof x.grid) == 0;
+}
+
+/* Work that goes over the set so many times. Where a launch of several passes has other blocks than
+ * one of a single pass (it must not have more than stay for all of them), each pass is a launch. */
+static cb_status bind(mixing *m, const char *variant, uint64_t bytes, int64_t passes, cb__bound *to,
+                      cb_error *err)
+{
+    cb__bound one;
+    cb_status status = bind_passes(m, variant, bytes, passes, to, err);
+    if (status != CB_OK || passes == 1 || !to->code.impl->device)
+        return status;
+    status = bind_passes(m, variant, bytes, 1, &one, err);
+    if (status != CB_OK || same_geometry(&one, to, m->s->info.threads))
+        return status;
+    status = bind_passes(m, variant, bytes, 1, to, err);
+    to->times = (int)passes;
+    return status;
+}
+
+/* So many in one launch, or as launches, of which a batch holds less. */
+static int64_t passes_max(const cb__sweeping *s)
+{
+    return s->info.queued ? QUEUED_PASSES_MAX : CB__PASSES_MAX;
 }
 
 /* ---- drive ---- */
@@ -62,24 +94,29 @@ static cb_status time_pass(mixing *m, int variant, uint64_t bytes, double *ns, c
     cb_status status = bind(m, m->job->variants[variant], bytes, 1, &one, err);
     /* The second finds what the first left; there is nothing to find of a long one. */
     for (int i = 0; i < 2 && once < LONG_PASS_NS && status == CB_OK; i++)
-        status = cb__sweep_time(m->s, &one.launch, &once, err);
+        status = cb__sweep_time(m->s, &one, &once, err);
     double pass = once > 2 * m->s->empty_ns ? once - m->s->empty_ns : (double)bytes / 200;
-    int64_t passes = cb__sweep_repeats(SEARCH_NS, pass, CB__PASSES_MAX);
+    int64_t passes = cb__sweep_repeats(SEARCH_NS, pass, passes_max(m->s));
     *ns = pass;
     if (status != CB_OK || passes == 1)
         return status;
     status = bind(m, m->job->variants[variant], bytes, passes, &some, err);
     if (status == CB_OK)
-        status = cb__sweep_time_median(m->s, &some.launch, 3, ns, err);
+        status = cb__sweep_time_median(m->s, &some, 3, ns, err);
     *ns = fmax((*ns - m->s->empty_ns) / (double)passes, (double)bytes / 1e5);
     return status;
 }
 
-/* How many parts a variant walks together: what it has in flight. */
+/* How many parts a variant walks together, or loads that a thread makes: what it has in flight. */
 static int streams_of(const char *variant)
 {
-    const char *at = strstr(variant, "streams=");
-    return at ? atoi(at + strlen("streams=")) : 0;
+    static const char *const names[] = {"streams=", "loads="};
+    for (int i = 0; i < 2; i++) {
+        const char *at = strstr(variant, names[i]);
+        if (at)
+            return atoi(at + strlen(names[i]));
+    }
+    return 0;
 }
 
 static int most_streams(const cb__job *job)
@@ -172,10 +209,10 @@ static cb_status new_poison(mixing *m, cb_error *err)
     uint64_t line[LINE_BYTES / 8], key = cb_random_key(m->s->sweep->seed, 0x706f69u, m->poison++);
     for (int i = 0; i < LINE_BYTES / 8; i++)
         line[i] = cb_random_word(key, (uint64_t)i);
-    return m->s->target.ops->write(m->s->target.device, m->s->scratch, line, sizeof line, err);
+    return m->s->target.ops->write(m->s->target.device, m->s->input, line, sizeof line, err);
 }
 
-/* Whether [at, at + bytes) repeats the line in the scratch operand, or equals what lies at `as`. */
+/* Whether [at, at + bytes) repeats the line of the input, or equals what lies at `as`. */
 static cb_status compare(mixing *m, const char *at, const char *as, uint64_t bytes, int *same,
                          cb_error *err)
 {
@@ -183,7 +220,7 @@ static cb_status compare(mixing *m, const char *at, const char *as, uint64_t byt
     const cb__backend *ops = m->s->target.ops;
     cb_status status = CB_OK;
     for (uint64_t i = 0; i < sizeof b && status == CB_OK && !as; i += LINE_BYTES)
-        status = ops->read(m->s->target.device, (char *)b + i, m->s->scratch, LINE_BYTES, err);
+        status = ops->read(m->s->target.device, (char *)b + i, m->s->input, LINE_BYTES, err);
     *same = 1;
     for (uint64_t i = 0; i < bytes && status == CB_OK && *same; i += sizeof a) {
         uint64_t n = bytes - i < sizeof a ? bytes - i : sizeof a;
@@ -191,6 +228,35 @@ static cb_status compare(mixing *m, const char *at, const char *as, uint64_t byt
         if (status == CB_OK && as)
             status = ops->read(m->s->target.device, b, as + i, n, err);
         *same = memcmp(a, b, n) == 0;
+    }
+    return status;
+}
+
+static cb_status same_digest(mixing *m, const char *a, const char *b, uint64_t bytes, int *same,
+                             cb_error *err)
+{
+    uint64_t x = 0, y = 0;
+    const cb__backend *ops = m->s->target.ops;
+    cb_status status = ops->digest(m->s->target.device, a, bytes, &x, err);
+    if (status == CB_OK)
+        status = ops->digest(m->s->target.device, b, bytes, &y, err);
+    *same = x == y;
+    return status;
+}
+
+/* The same without bringing the set home: its start is compared here, and then, on the device, what
+ * has been compared with as much behind it. */
+static cb_status compare_there(mixing *m, const char *at, const char *as, uint64_t bytes, int *same,
+                               cb_error *err)
+{
+    uint64_t done = bytes < CHUNK_WORDS * 8 ? bytes : CHUNK_WORDS * 8;
+    if (as)
+        return same_digest(m, at, as, bytes, same, err);
+    cb_status status = compare(m, at, NULL, done, same, err);
+    while (done < bytes && status == CB_OK && *same) {
+        uint64_t n = bytes - done < done ? bytes - done : done;
+        status = same_digest(m, at, at + done, n, same, err);
+        done += n;
     }
     return status;
 }
@@ -216,18 +282,19 @@ static cb_status cover_written(mixing *m, const char *variant, uint64_t bytes, i
     char *to = (char *)m->s->set + (m->reads ? bytes / 2 : 0);
     cb_status status = new_poison(m, err);
     if (status == CB_OK && m->reads) {
-        status = cb__sweep_bind(m->s, "twin_write", "passes=1", bytes / 2, NULL, m->s->scratch, to,
+        status = cb__sweep_bind(m->s, "twin_write", "passes=1", bytes / 2, NULL, m->s->input, to,
                                 &dirty, err);
         if (status == CB_OK)
-            status = cb__sweep_time(m->s, &dirty.launch, &ns, err);
+            status = cb__sweep_time(m->s, &dirty, &ns, err);
     }
     if (status == CB_OK)
         status = bind(m, variant, bytes, 1, &one, err);
     if (status == CB_OK)
-        status = cb__sweep_time(m->s, &one.launch, &ns, err);
-    return status == CB_OK ? compare(m, to, m->reads ? m->s->set : NULL,
-                                     m->reads ? bytes / 2 : bytes, covered, err)
-                           : status;
+        status = cb__sweep_time(m->s, &one, &ns, err);
+    if (status != CB_OK)
+        return status;
+    return (m->s->info.queued ? compare_there : compare)(
+        m, to, m->reads ? m->s->set : NULL, m->reads ? bytes / 2 : bytes, covered, err);
 }
 
 /* ---- one size ---- */
@@ -238,13 +305,13 @@ static cb_status measure_with(mixing *m, const char *variant, uint64_t bytes, do
     cb__bound few, many;
     cb__pair pair;
     /* Odd, so that the checksum of the last launch is that of one pass. */
-    int64_t passes = cb__sweep_repeats(READING_NS / 4, pass_ns, CB__PASSES_MAX) | 1;
+    int64_t passes = cb__sweep_repeats(READING_NS / 4, pass_ns, passes_max(m->s)) | 1;
     cb_status status = bind(m, variant, bytes, passes, &few, err);
     if (status == CB_OK)
         status = bind(m, variant, bytes, 3 * passes, &many, err);
     if (status == CB_OK)
         status =
-            cb__sweep_pair(m->s, &few.launch, &many.launch,
+            cb__sweep_pair(m->s, &few, &many,
                            cb__sweep_pairs((double)passes * pass_ns, m->job->visits), &pair, err);
     if (status != CB_OK)
         return status;

@@ -5,13 +5,13 @@
 
 #include "probe/sweep_internal.h"
 
-enum { PAIRS = 5, LINE_BYTES = 64, INPUT_BYTES_MAX = 4096 };
+enum { PAIRS = 5, LINE_BYTES = 64, INPUT_BYTES_MAX = 16384 };
 #define READING_NS 2e6
 
 /* Inputs lie one after the other in the small operand, each in lines of its own. */
 static void place_inputs(const cb__sweeping *s, cb__bound *b)
 {
-    char *at = s->scratch;
+    char *at = s->input;
     for (int i = 0; i < b->c.kernel->noperands; i++) {
         if (b->c.kernel->operands[i].role != CB_INPUT)
             continue;
@@ -24,10 +24,14 @@ static cb_status bind(cb__sweeping *s, const cb__job *job, int variant, int64_t 
                       cb__bound *to, cb_error *err)
 {
     char params[32] = "";
-    if (strcmp(job->what, "int8") != 0)
+    bool tensor = strncmp(job->variants[variant], "peak_mma", strlen("peak_mma")) == 0;
+    bool int8 = strcmp(job->what, "int8") == 0;
+    if (tensor)
+        snprintf(params, sizeof params, "inputs=%s", int8 ? "s8" : job->what);
+    else if (!int8)
         snprintf(params, sizeof params, "type=%s", job->what);
     cb_status status = cb__sweep_bind(s, job->variants[variant], params, (uint64_t)blocks, NULL,
-                                      s->scratch, s->set, to, err);
+                                      s->input, s->set, to, err);
     if (status == CB_OK)
         place_inputs(s, to);
     return status;
@@ -52,6 +56,14 @@ static cb_status fill_inputs(cb__sweeping *s, cb__bound *b, cb_error *err)
     return status;
 }
 
+/* Of blocks that a multiprocessor takes: what all of its threads have in hand at once divides
+ * these, so that the last turn is not one of a few. */
+static int64_t whole_turns(int64_t blocks)
+{
+    int64_t turn = blocks >= 64 ? 64 : blocks >= 8 ? 8 : 1;
+    return blocks / turn * turn;
+}
+
 /* As many blocks as take about READING_NS, three times as many of which fit the set. */
 static cb_status count_blocks(cb__sweeping *s, const cb__job *job, int variant, int64_t *blocks,
                               cb_error *err)
@@ -63,14 +75,17 @@ static cb_status count_blocks(cb__sweeping *s, const cb__job *job, int variant, 
     if (status == CB_OK)
         status = fill_inputs(s, &some, err);
     for (int i = 0; i < 3 && status == CB_OK; i++)
-        status = cb__sweep_time(s, &some.launch, &ns, err);
+        status = cb__sweep_time(s, &some, &ns, err);
     if (status != CB_OK)
         return status;
     double block_ns = fmax(ns - s->empty_ns, 64) / 64; /* of one thread */
     int64_t room =
         (int64_t)(s->set_bytes * 64 * (uint64_t)threads / (3 * some.c.cost.bytes_written));
     int64_t most = room / threads;
-    *blocks = threads * cb__sweep_repeats(READING_NS / 4, block_ns, most < 1 ? 1 : most);
+    int64_t each = cb__sweep_repeats(READING_NS / 4, block_ns, most < 1 ? 1 : most);
+    if (s->info.queued)
+        each = whole_turns(each);
+    *blocks = threads * each;
     return CB_OK;
 }
 
@@ -86,7 +101,7 @@ static cb_status measure(cb__sweeping *s, const cb__job *job, int variant, cb__r
     if (status == CB_OK)
         status = bind(s, job, variant, 3 * blocks, &many, err);
     if (status == CB_OK)
-        status = cb__sweep_pair(s, &few.launch, &many.launch, PAIRS, &pair, err);
+        status = cb__sweep_pair(s, &few, &many, PAIRS, &pair, err);
     if (status != CB_OK)
         return status;
     out->value = cb__pair_rate(&pair, few.c.cost.flops);

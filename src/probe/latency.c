@@ -3,12 +3,14 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "probe/sweep_internal.h"
 #include "stats/order.h"
 
-enum { LINE_BYTES = 64, STEPS_MAX = 1 << 24, PAIRS = 5 };
+/* Steps that fill the first cache of one multiprocessor: of 256 KiB, twice. */
+enum { LINE_BYTES = 64, STEPS_MAX = 1 << 24, PAIRS = 5, FILL_PARTS = 16, QUEUED_WARM_STEPS = 8192 };
 #define READING_NS 1.5e6
 /* Filling goes through the lines in the chain's own order, so that caches are as a walk leaves
  * them; what is walked before timing begins, in last-level caches, is for the private levels. With
@@ -20,7 +22,13 @@ typedef struct chasing {
     const char *variant, *pattern;
     uint64_t bytes;
     uint64_t hop; /* where the next launch begins: a cycle goes on, it is not begun anew */
+    char *chain;  /* as the host sees it: the set itself, or a copy of its own */
 } chasing;
+
+static bool is_host_memory(const chasing *c)
+{
+    return (c->s->target.ops->capabilities & CB__DEVICE_MAPS_FILES) != 0;
+}
 
 /* Binds `steps` loads from where the last one ended. */
 static cb_status bind(chasing *c, int64_t steps, cb__bound *to, cb_error *err)
@@ -37,7 +45,7 @@ static cb_status walk(chasing *c, int64_t steps, double *ns, cb_error *err)
 {
     cb__bound launch;
     cb_status status = bind(c, steps, &launch, err);
-    return status == CB_OK ? cb__sweep_time(c->s, &launch.launch, ns, err) : status;
+    return status == CB_OK ? cb__sweep_time(c->s, &launch, ns, err) : status;
 }
 
 /* The chain of this size, made by the kernel's own definition. */
@@ -53,9 +61,27 @@ static cb_status link_lines(chasing *c, cb_error *err)
     int chain = 0;
     while (b.c.kernel->operands[chain].role != CB_STREAM)
         chain++;
-    b.c.kernel->fill(&problem, c->s->sweep->seed, chain, 0, c->s->set, 0, 1);
     c->s->random = false;
-    return CB_OK;
+    for (int part = 0; part < FILL_PARTS; part++) {
+        b.c.kernel->fill(&problem, c->s->sweep->seed, chain, 0, c->chain, part, FILL_PARTS);
+        cb__sweep_say(c->s, 0);
+    }
+    return is_host_memory(c)
+               ? CB_OK
+               : c->s->target.ops->write(c->s->target.device, c->s->set, c->chain, c->bytes, err);
+}
+
+/* Of a device whose caches do not see the host fill: it reads the set as all of it does, so that
+ * what its last cache can hold is there. */
+static cb_status read_all(chasing *c, cb_error *err)
+{
+    cb__bound read;
+    double ns;
+    cb_status status = cb__sweep_bind(c->s, "twin_read", "passes=1", c->bytes, c->s->set, NULL,
+                                      c->s->output, &read, err);
+    for (int i = 0; i < 2 && status == CB_OK; i++)
+        status = cb__sweep_time(c->s, &read, &ns, err);
+    return status;
 }
 
 static cb_status warm(chasing *c, double *step_ns, cb_error *err)
@@ -65,7 +91,11 @@ static cb_status warm(chasing *c, double *step_ns, cb_error *err)
     int64_t wanted = (int64_t)(WARM_OVER_CACHE * cache / LINE_BYTES), walked = 0;
     double ns = 0, once = 0;
     cb_status status = CB_OK;
+    if (c->s->info.queued)
+        wanted = wanted < QUEUED_WARM_STEPS ? wanted : QUEUED_WARM_STEPS;
     wanted = wanted < 2 * lines ? wanted : 2 * lines;
+    if (c->s->info.queued)
+        status = read_all(c, err);
     while (walked < wanted && status == CB_OK) {
         int64_t steps = wanted - walked < 1 << 18 ? wanted - walked : 1 << 18;
         status = walk(c, steps, &ns, err);
@@ -90,7 +120,7 @@ static cb_status arrived(chasing *c, const cb__bound *last, int *covered, cb_err
     const void *logical[CB_OPERANDS_MAX] = {0};
     for (int i = 0; i < last->c.kernel->noperands; i++)
         if (last->c.kernel->operands[i].role == CB_STREAM)
-            logical[i] = c->s->set;
+            logical[i] = c->chain;
     last->c.kernel->reference(&problem, logical, output, 0, 1, &value, &bound);
     size_t bytes = (size_t)last->c.logical_bytes[output];
     cb_status status = c->s->target.ops->read(c->s->target.device, &end, c->s->output,
@@ -114,11 +144,11 @@ static cb_status measure(chasing *c, cb__reading *out, cb_error *err)
     for (int i = 0; i < PAIRS && status == CB_OK; i++) {
         status = bind(c, steps, &few, err);
         if (status == CB_OK)
-            status = cb__sweep_time(c->s, &few.launch, &few_ns[i], err);
+            status = cb__sweep_time(c->s, &few, &few_ns[i], err);
         if (status == CB_OK)
             status = bind(c, 3 * steps, &many, err);
         if (status == CB_OK)
-            status = cb__sweep_time(c->s, &many.launch, &many_ns[i], err);
+            status = cb__sweep_time(c->s, &many, &many_ns[i], err);
         hz[i] = has_clock ? c->s->target.ops->clock_hz(c->s->target.device) : (double)NAN;
     }
     if (status != CB_OK)
@@ -139,7 +169,11 @@ cb_status cb__sweep_latency(cb__sweeping *s, const cb__job *job, cb__reading *ou
                      .variant = job->variants[0],
                      .pattern = job->what,
                      .bytes = (uint64_t)job->bytes[i]};
-        status = measure(&c, &out[i], err);
+        c.chain = is_host_memory(&c) ? s->set : malloc(c.bytes);
+        status = c.chain ? measure(&c, &out[i], err)
+                         : cb_error_set(err, CB_NO_MEMORY, "sweep: no memory for a chain");
+        if (!is_host_memory(&c))
+            free(c.chain);
         cb__sweep_say(s, (i + 1.0) / job->n);
     }
     return status;

@@ -1,6 +1,5 @@
 #include "probe/sweep.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,109 +15,12 @@ enum {
     CHUNK_BYTES = 65536,
     CHUNK_WORDS = CHUNK_BYTES / 8,
     SMALL_BYTES = 131072,
-    READINGS_MAX = 5,
     SAMPLED_WORDS = 4096,
-    FLOOR_READINGS = 101,
-    EMPTY_READINGS = 21
+    FLOOR_READINGS = CB__SWEEP_READINGS_MAX,
+    EMPTY_READINGS = 21,
+    FLOOR_LAUNCHES = 32,  /* of a batch */
+    STREAM_LAUNCHES = 256 /* that are queued before the host waits */
 };
-#define RESOLVED_NS 500 /* twenty reads of the clock */
-
-/* ---- launches ---- */
-
-cb_status cb__sweep_bind(cb__sweeping *s, const char *variant, const char *params, uint64_t shape,
-                         void *stream, void *input, void *output, cb__bound *to, cb_error *err)
-{
-    char text[240], size[24];
-    size_t name = strcspn(variant, "@/:");
-    bool more = variant[name] == '@';
-    const char *rest = variant + name + more;
-    if (!*params)
-        snprintf(text, sizeof text, "%s", variant);
-    else
-        snprintf(text, sizeof text, "%.*s@%s%s%s", (int)name, variant, params, more ? "," : "",
-                 rest);
-    snprintf(size, sizeof size, "%" PRIu64, shape);
-    cb_status status = cb__case_parse(s->sweep->suite, text, size, s->sweep->isa, &to->c, err);
-    if (status != CB_OK)
-        return status;
-    to->code = cb__case_code(&to->c);
-    to->launch = (cb__launch){.code = &to->code};
-    for (int i = 0; i < to->c.kernel->noperands; i++) {
-        cb_role role = to->c.kernel->operands[i].role;
-        to->launch.operands[i] = role == CB_STREAM   ? stream
-                                 : role == CB_INPUT  ? input
-                                 : role == CB_OUTPUT ? output
-                                                     : s->scratch;
-    }
-    return CB_OK;
-}
-
-cb_status cb__sweep_time(cb__sweeping *s, const cb__launch *launch, double *ns, cb_error *err)
-{
-    const cb__backend *ops = s->target.ops;
-    uint64_t start = ops->now_ns(s->target.device);
-    ops->launch(s->target.device, launch);
-    cb_status status = ops->sync(s->target.device, err);
-    *ns = (double)(ops->now_ns(s->target.device) - start);
-    return status;
-}
-
-cb_status cb__sweep_time_median(cb__sweeping *s, const cb__launch *launch, int n, double *ns,
-                                cb_error *err)
-{
-    double readings[FLOOR_READINGS];
-    cb_status status = CB_OK;
-    for (int i = 0; i < n && status == CB_OK; i++)
-        status = cb__sweep_time(s, launch, &readings[i], err);
-    *ns = cb__median(readings, (size_t)n);
-    return status;
-}
-
-cb_status cb__sweep_pair(cb__sweeping *s, const cb__launch *few, const cb__launch *many, int n,
-                         cb__pair *pair, cb_error *err)
-{
-    double a[READINGS_MAX], b[READINGS_MAX], hz[READINGS_MAX];
-    bool has_clock = s->target.ops->clock_hz != NULL;
-    cb_status status = CB_OK;
-    for (int i = 0; i < n && status == CB_OK; i++) {
-        /* While the clock is read, neighbours take what they can of a shared cache. */
-        status = cb__sweep_time(s, few, &a[i], err);
-        if (status == CB_OK)
-            status = cb__sweep_time(s, few, &a[i], err);
-        if (status == CB_OK)
-            status = cb__sweep_time(s, many, &b[i], err);
-        hz[i] = has_clock ? s->target.ops->clock_hz(s->target.device) : (double)NAN;
-    }
-    *pair = (cb__pair){cb__median(a, (size_t)n), cb__median(b, (size_t)n),
-                       has_clock ? cb__median(hz, (size_t)n) : (double)NAN};
-    return status;
-}
-
-int cb__sweep_pairs(double few_ns, int visits)
-{
-    double worth = CB__WORTH_NS / (4 * few_ns * visits);
-    return worth >= READINGS_MAX && visits == 1 ? READINGS_MAX : worth >= 3 ? 3 : 1;
-}
-
-int64_t cb__sweep_repeats(double ns, double unit_ns, int64_t max)
-{
-    double wanted = ns / unit_ns;
-    return !(wanted > 1) ? 1 : wanted > (double)max ? max : (int64_t)wanted;
-}
-
-double cb__pair_rate(const cb__pair *pair, double amount)
-{
-    double slope = pair->many_ns - pair->few_ns;
-    return slope > 0 ? 2 * amount / slope : (double)NAN;
-}
-
-double cb__pair_folded(const cb__sweeping *s, const cb__pair *pair)
-{
-    double once = pair->few_ns - s->empty_ns;
-    /* What a launch costs must be small in it, and a tick of the clock. */
-    return once > 3 * s->empty_ns + RESOLVED_NS ? (pair->many_ns - s->empty_ns) / (3 * once)
-                                                : (double)NAN;
-}
 
 /* ---- the set ---- */
 
@@ -135,23 +37,45 @@ static uint32_t xor_of(uint64_t key, uint64_t first, uint64_t n)
     return (uint32_t)(sum ^ (sum >> 32));
 }
 
-cb_status cb__sweep_fill(cb__sweeping *s, cb_error *err)
+/* The xor of what lies before every chunk of the words that the set gets. */
+static void sum_words(cb__sweeping *s)
+{
+    uint32_t sum = 0;
+    for (uint64_t at = 0; at < s->set_bytes; at += CHUNK_BYTES) {
+        uint64_t n = s->set_bytes - at < CHUNK_BYTES ? s->set_bytes - at : CHUNK_BYTES;
+        s->prefix[at / CHUNK_BYTES] = sum;
+        sum ^= xor_of(words_key(s), at / 8, n / 8);
+        if (at % (1024 * CHUNK_BYTES) == 0)
+            cb__sweep_say(s, 0);
+    }
+    s->summed = true;
+}
+
+static cb_status write_words(cb__sweeping *s, cb_error *err)
 {
     uint64_t words[CHUNK_WORDS], key = words_key(s);
-    uint32_t sum = 0;
     cb_status status = CB_OK;
-    if (s->random || s->sweep->pages == CB__PAGES_UNTOUCHED)
-        return CB_OK;
     for (uint64_t at = 0; at < s->set_bytes && status == CB_OK; at += CHUNK_BYTES) {
-        uint64_t n = s->set_bytes - at < CHUNK_BYTES ? s->set_bytes - at : CHUNK_BYTES, all = 0;
+        uint64_t n = s->set_bytes - at < CHUNK_BYTES ? s->set_bytes - at : CHUNK_BYTES;
         for (uint64_t i = 0; i < n / 8; i++)
-            all ^= words[i] = cb_random_word(key, at / 8 + i);
-        s->prefix[at / CHUNK_BYTES] = sum;
-        sum ^= (uint32_t)(all ^ (all >> 32));
+            words[i] = cb_random_word(key, at / 8 + i);
         status = s->target.ops->write(s->target.device, (char *)s->set + at, words, n, err);
         if (at % (64 * CHUNK_BYTES) == 0)
             cb__sweep_say(s, 0);
     }
+    return status;
+}
+
+cb_status cb__sweep_fill(cb__sweeping *s, cb_error *err)
+{
+    const cb__backend *ops = s->target.ops;
+    if (s->random || s->sweep->pages == CB__PAGES_UNTOUCHED)
+        return CB_OK;
+    if (!s->summed)
+        sum_words(s);
+    cb_status status = ops->fill_words ? ops->fill_words(s->target.device, s->set, s->set_bytes / 8,
+                                                         words_key(s), err)
+                                       : write_words(s, err);
     s->random = status == CB_OK;
     return status;
 }
@@ -197,24 +121,45 @@ static cb_status sample(cb__sweeping *s, cb__sweep_answer *answer, cb_error *err
 
 /* ---- floors ---- */
 
-cb_status cb__sweep_floor(cb__sweeping *s, const cb__job *job, cb__reading *out, cb_error *err)
+/* What submitting and waiting cost the host, of `launches` empty launches that wait for no other:
+ * of each. */
+static cb_status host_floor(cb__sweeping *s, int launches, double *ns, cb_error *err)
 {
     static const cb__launch nothing;
-    enum { LAUNCHES = 32 };
-    double ns[FLOOR_READINGS];
-    if (strcmp(job->what, "solo") == 0)
-        return cb__sweep_time_median(s, &nothing, FLOOR_READINGS, &out->value, err);
-    cb__launch launches[LAUNCHES] = {0};
+    const cb__backend *ops = s->target.ops;
+    cb_status status = CB_OK;
+    for (int i = 0; i < FLOOR_READINGS && status == CB_OK; i++) {
+        uint64_t start = ops->now_ns(s->target.device);
+        for (int k = 0; k < launches; k++)
+            ops->launch(s->target.device, &nothing);
+        status = ops->sync(s->target.device, err);
+        ns[i] = (double)(ops->now_ns(s->target.device) - start) / launches;
+    }
+    return status;
+}
+
+static cb_status batch_floor(cb__sweeping *s, double *ns, cb_error *err)
+{
+    cb__launch launches[FLOOR_LAUNCHES] = {0};
     cb__batch *batch = NULL;
     const cb__backend *ops = s->target.ops;
-    cb_status status = ops->batch_new(s->target.device, launches, LAUNCHES, &batch, err);
+    cb_status status = ops->batch_new(s->target.device, launches, FLOOR_LAUNCHES, &batch, err);
     for (int i = 0; i < FLOOR_READINGS && status == CB_OK; i++) {
         ops->batch_run(s->target.device, batch);
         status = ops->sync(s->target.device, err);
-        ns[i] = ops->batch_span_ns(s->target.device, batch) / LAUNCHES;
+        ns[i] = ops->batch_span_ns(s->target.device, batch) / FLOOR_LAUNCHES;
     }
     if (batch)
         ops->batch_free(s->target.device, batch);
+    return status;
+}
+
+cb_status cb__sweep_floor(cb__sweeping *s, const cb__job *job, cb__reading *out, cb_error *err)
+{
+    double ns[FLOOR_READINGS];
+    cb_status status = strcmp(job->what, "solo") == 0     ? host_floor(s, 1, ns, err)
+                       : strcmp(job->what, "stream") == 0 ? host_floor(s, STREAM_LAUNCHES, ns, err)
+                                                          : batch_floor(s, ns, err);
     out->value = cb__median(ns, FLOOR_READINGS);
     return status;
 }
@@ -236,7 +181,7 @@ static uint64_t largest(const cb__sweep *sweep)
     uint64_t most = SMALL_BYTES;
     for (int j = 0; j < sweep->njobs; j++)
         for (int i = 0; i < sweep->jobs[j].n; i++)
-            if ((uint64_t)sweep->jobs[j].bytes[i] > most)
+            if (sweep->jobs[j].kind != CB__JOB_SCRATCH && (uint64_t)sweep->jobs[j].bytes[i] > most)
                 most = (uint64_t)sweep->jobs[j].bytes[i];
     return most;
 }
@@ -262,6 +207,8 @@ static cb_status open_sets(cb__sweeping *s, cb_error *err)
         status = ops->alloc(s->target.device, SMALL_BYTES, CB__PAGES_HUGE, &s->output, err);
     if (status == CB_OK)
         status = ops->alloc(s->target.device, SMALL_BYTES, CB__PAGES_HUGE, &s->scratch, err);
+    if (status == CB_OK)
+        status = ops->alloc(s->target.device, SMALL_BYTES, CB__PAGES_HUGE, &s->input, err);
     return status == CB_OK && needs_words(s->sweep) ? cb__sweep_fill(s, err) : status;
 }
 
@@ -270,6 +217,7 @@ static void close_sets(cb__sweeping *s)
     s->target.ops->free(s->target.device, s->set);
     s->target.ops->free(s->target.device, s->output);
     s->target.ops->free(s->target.device, s->scratch);
+    s->target.ops->free(s->target.device, s->input);
 }
 
 static cb_status run_job(cb__sweeping *s, const cb__job *job, cb__job_answer *a, cb_error *err)
@@ -278,9 +226,9 @@ static cb_status run_job(cb__sweeping *s, const cb__job *job, cb__job_answer *a,
                                       cb_error *) = {
         [CB__JOB_BANDWIDTH] = cb__sweep_bandwidth, [CB__JOB_LATENCY] = cb__sweep_latency,
         [CB__JOB_FLOOR] = cb__sweep_floor,         [CB__JOB_COMPUTE] = cb__sweep_compute,
-        [CB__JOB_CONTENT] = cb__sweep_content,
+        [CB__JOB_CONTENT] = cb__sweep_content,     [CB__JOB_SCRATCH] = cb__sweep_scratch,
     };
-    static const cb__launch nothing;
+    static const cb__bound nothing;
     cb_status status = cb__sweep_time_median(s, &nothing, EMPTY_READINGS, &s->empty_ns, err);
     if (status == CB_OK)
         status = kinds[job->kind](s, job, a->readings, err);
@@ -337,6 +285,7 @@ cb_status cb__sweep_run(cb__target target, const cb__sweep *sweep, cb__arena *ar
     answer->wall_s = (double)(cb__clock_ns() - start) * 1e-9;
     if (target.ops->pages && s.set)
         answer->pages = target.ops->pages(target.device, s.set);
+    cb__sweep_unbuild(&s);
     close_sets(&s);
     return status;
 }

@@ -10,11 +10,12 @@
 enum { CB__JOBS_MAX = 20, CB__JOB_VARIANTS_MAX = 16, CB__VISITS_MAX = 5 };
 
 typedef enum cb__job_kind {
-    CB__JOB_BANDWIDTH, /* "read" "write" "write_nt" "copy" "copy_nt" */
+    CB__JOB_BANDWIDTH, /* "read" "read_l1" "write" "write_nt" "copy" "copy_nt" */
     CB__JOB_LATENCY,   /* "random" "local" */
-    CB__JOB_FLOOR,     /* "solo" "batched" */
-    CB__JOB_COMPUTE,   /* "f32" "f64" "int8" */
+    CB__JOB_FLOOR,     /* "solo" "stream" "batched" */
+    CB__JOB_COMPUTE,   /* "f32" "f64" "int8"; of tensor cores "bf16" "tf32" "int8" */
     CB__JOB_CONTENT,   /* reading "random" "constant" "untouched" words */
+    CB__JOB_SCRATCH,   /* "shared/16" "global/4": path, bytes a lane */
     CB__JOB_KINDS
 } cb__job_kind;
 
@@ -27,7 +28,8 @@ typedef struct cb__job {
     const char *variants[CB__JOB_VARIANTS_MAX];
     int nvariants;
     /* Sizes of the whole working set in the order in which they are measured: multiples of 4096
-     * (latency) or 128. Floors and computes have none. */
+     * (latency) or 128. Scratch: strides, multiples of its bytes a lane. Floors and computes have
+     * none. */
     int64_t bytes[CB__SIZES_MAX];
     int n;
     /* Bandwidth: how many times each size is come back to within the sweep; the median counts. */

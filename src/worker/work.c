@@ -164,7 +164,8 @@ static cb_status read_job(const cb__json *json, cb__job *job, cb_error *err)
         return cb_error_set(err, CB_USAGE, "request: job %.16s without variants", job->what);
     for (size_t i = 0; i < cb__json_size(bytes); i++) {
         int64_t size = cb__json_i64(cb__json_at(bytes, i), 0);
-        if (size < 128 || size > BYTES_MAX || size % (job->kind == CB__JOB_LATENCY ? 4096 : 128))
+        int64_t unit = job->kind == CB__JOB_LATENCY ? 4096 : job->kind == CB__JOB_SCRATCH ? 4 : 128;
+        if (size < unit || size > BYTES_MAX || size % unit)
             return cb_error_set(err, CB_USAGE, "request: a size that no job has");
         job->bytes[job->n++] = size;
     }

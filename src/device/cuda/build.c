@@ -269,9 +269,13 @@ cb_status cb__cuda_enqueue(cb__device *device, const cb__launch *launch, cb_erro
     const built *b = launch->code->built;
     if (!b)
         return cb_error_set(err, CB_INTERNAL, "%s was not built", launch->code->kernel->name);
-    const cb_geometry *g = &b->geometry;
+    /* What was built may serve another shape than the one it was built for. */
+    const cb__code *code = launch->code;
+    cb_geometry g;
+    if (code->impl->device->geometry(&code->problem, code->tunables, device->processors, &g) != 0)
+        return cannot(code, "it has no geometry for it", err);
     arguments_of(launch, arguments);
-    return CB__CUDA_DID(device, err, cuLaunchKernel, b->function, g->grid[0], g->grid[1],
-                        g->grid[2], g->block[0], g->block[1], g->block[2], g->shared_bytes,
-                        device->stream, arguments, NULL);
+    return CB__CUDA_DID(device, err, cuLaunchKernel, b->function, g.grid[0], g.grid[1], g.grid[2],
+                        g.block[0], g.block[1], g.block[2], g.shared_bytes, device->stream,
+                        arguments, NULL);
 }

@@ -256,6 +256,7 @@ const cb__backend cb__backend_cuda = {
     .batch_free = cb__cuda_batch_free,
     .build = cb__cuda_build,
     .unbuild = cb__cuda_unbuild,
+    .fill_words = cb__cuda_fill_words,
     .hold = cuda_hold,
     .clock_hz = cb__cuda_clock_hz,
     .telemetry = cb__cuda_telemetry,

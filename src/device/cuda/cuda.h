@@ -31,7 +31,7 @@ typedef struct cb__cuda_allocation {
 /* Kernels of the backend's own. */
 typedef struct cb__cuda_support {
     cb__cu_module module; /* NULL: not loaded */
-    cb__cu_function empty, digest, clock, spin;
+    cb__cu_function empty, digest, clock, spin, words;
     cb__cu_address result; /* CB__CUDA_RESULT_WORDS words of 64 bits */
 } cb__cuda_support;
 
@@ -98,6 +98,8 @@ void cb__cuda_support_unload(cb__device *device);
 /* After timing it is asked for: also whether the device was as it was. */
 cb_status cb__cuda_digest(cb__device *device, const void *from, size_t bytes, uint64_t *out,
                           cb_error *err);
+cb_status cb__cuda_fill_words(cb__device *device, void *to, uint64_t words, uint64_t key,
+                              cb_error *err);
 /* Keeps every multiprocessor at work for about that long. */
 cb_status cb__cuda_spin(cb__device *device, uint64_t ns, cb_error *err);
 double cb__cuda_clock_hz(cb__device *device);

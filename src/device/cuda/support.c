@@ -1,4 +1,4 @@
-/* The backend's own kernels: nothing, a digest, the clock, and something to do. */
+/* The backend's own kernels: nothing, a digest, random words, the clock, and something to do. */
 #include "device/cuda/cuda.h"
 #include "device/digest.h"
 
@@ -43,6 +43,13 @@ extern "C" __global__ void cb_digest(const unsigned char *bytes, u64 size, u64 *
         atomicAdd(sum, own);
 }
 
+extern "C" __global__ void cb_words(u64 *to, u64 words, u64 key)
+{
+    for (u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x; i < words;
+         i += (u64)gridDim.x * blockDim.x)
+        to[i] = mix(key + (i + 1) * 0x9E3779B97F4A7C15ull);
+}
+
 __device__ u64 now()
 {
     u64 ns;
@@ -85,7 +92,8 @@ cb_status cb__cuda_support_load(cb__device *device, cb_error *err)
     } all[] = {{"cb_empty", &s->empty},
                {"cb_digest", &s->digest},
                {"cb_clock", &s->clock},
-               {"cb_spin", &s->spin}};
+               {"cb_spin", &s->spin},
+               {"cb_words", &s->words}};
     const void *image = NULL;
     cb_status status = cb__cuda_image_of(device, &source, &image, err);
     if (status == CB_OK)
@@ -144,6 +152,19 @@ cb_status cb__cuda_digest(cb__device *device, const void *from, size_t bytes, ui
     if (status == CB_OK)
         status = cb__cuda_read(device, out, result_of(device), sizeof *out, err);
     return status == CB_OK ? cb__cuda_unkept(device, err) : status;
+}
+
+cb_status cb__cuda_fill_words(cb__device *device, void *to, uint64_t words, uint64_t key,
+                              cb_error *err)
+{
+    unsigned long long count = words, of = key;
+    cb_status status = enter(device, err);
+    void *arguments[] = {&to, &count, &of};
+    if (status == CB_OK)
+        status = run(device, device->support.words, device->processors * BLOCKS_PER_PROCESSOR,
+                     THREADS, arguments, err);
+    return status == CB_OK ? CB__CUDA_DID(device, err, cuStreamSynchronize, device->stream)
+                           : status;
 }
 
 cb_status cb__cuda_spin(cb__device *device, uint64_t ns, cb_error *err)

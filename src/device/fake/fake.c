@@ -291,6 +291,7 @@ static void fake_info(cb__device *device, cb__device_info *out)
 {
     const cb__fake_script *s = &device->script;
     *out = (cb__device_info){.threads = device->threads,
+                             .queued = s->queued != 0,
                              .llc_bytes = (uint64_t)s->llc,
                              .memory_bytes = (uint64_t)s->memory,
                              .peak_bytes_per_s = s->peak_gbs * 1e9,

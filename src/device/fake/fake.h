@@ -31,6 +31,7 @@ typedef struct cb__fake_script {
     double process;       /* ... are slower by this fraction ... */
     double process_share; /* ... in this share of the rounds, drawn by their seed */
     int64_t fail_launch;  /* the kernel's launch of this number fails; 0: none does */
+    int64_t queued;       /* 1: it says that launches are queued to it */
 } cb__fake_script;
 
 /* "cache=64MiB,dram_gbs=40": the defaults where left out. CB_USAGE names the unknown key and the

@@ -41,6 +41,7 @@ static const field fields[] = {
     REAL(process, 0, -0.9, 100),
     REAL(process_share, 1, 0, 1),
     INTEGER(fail_launch, 0, 0, 1e15),
+    INTEGER(queued, 0, 0, 1),
 };
 
 enum { NFIELDS = sizeof fields / sizeof *fields };
