@@ -26,11 +26,16 @@ extern const cb__verb cb__verb_probe, cb__verb_run, cb__verb_kernels, cb__verb_m
 /* Prints "coldbench: message" to stderr; the exit status of err. */
 int cb__cli_fail(const cb_error *err);
 
+typedef struct cb__output {
+    const char *path; /* as asked; NULL or a path or "-" */
+    char *place;      /* of the file that is replaced when all is written; NULL: `file` it is */
+    FILE *file;
+} cb__output;
+
 /* Where a verb writes. Opened before anything is measured, so that a path that cannot be written
- * costs nothing. */
+ * costs nothing; files change only when they are written, and as a whole. */
 typedef struct cb__outputs {
-    const char *json, *csv; /* as asked; NULL or a path or "-" */
-    FILE *json_file, *csv_file;
+    cb__output json, csv;
     FILE *table; /* stdout; stderr where - was asked; NULL with -q */
     bool color;
 } cb__outputs;
@@ -142,12 +147,12 @@ cb_status cb__cli_shapes(const cb__option_list *given, const char *list,
                          const char *shapes[CB__CLI_SHAPES_MAX], int *nshapes, cb_error *err);
 
 cb_status cb__outputs_open(const cb__common_options *options, cb__outputs *out, cb_error *err);
-/* Writes and closes; CB_IO names the file and the system's words (a full disk, say). */
+/* Writes and closes, all three whatever fails; CB_IO names the file and the system's words (a full disk, say). */
 cb_status cb__outputs_write(cb__outputs *out, const cb__buf *json, const cb__buf *csv,
                             const cb__buf *table, cb_error *err);
 void cb__outputs_close(cb__outputs *out);
 
-/* Ctrl-C and SIGTERM set this; the second one ends the program at once. */
+/* Ctrl-C, SIGTERM and SIGHUP set this; the second one ends the program at once. */
 extern volatile int cb__stop;
 void cb__stop_on_signals(void);
 

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -28,10 +29,14 @@ static void on_signal(int number)
 
 void cb__stop_on_signals(void)
 {
-    struct sigaction action = {.sa_handler = on_signal};
+    struct sigaction action = {.sa_handler = on_signal}, hangup;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN) /* else: nohup */
+        sigaction(SIGHUP, &action, NULL);
+    /* A write that fails says so: status 5 and words. */
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
 }
 
 int cb__cli_fail(const cb_error *err)
@@ -79,25 +84,84 @@ cb_status cb__cli_shapes(const cb__option_list *given, const char *list,
     return status;
 }
 
-static cb_status open_file(const char *path, FILE **out, cb_error *err)
+/* ---- outputs ---- */
+
+static bool is_regular(int fd)
 {
+    struct stat facts;
+    return fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode);
+}
+
+/* A new file in the folder of `place`, with the mode of what is there; its name in `name`. */
+static FILE *new_beside(const char *place, char *name, size_t size)
+{
+    struct stat facts;
+    const char *slash = strrchr(place, '/');
+    int length = slash ? (int)(slash - place) + 1 : 0;
+    if (snprintf(name, size, "%.*s.coldbench-XXXXXX", length, place) >= (int)size) {
+        errno = ENAMETOOLONG;
+        return NULL;
+    }
+    int fd = mkostemp(name, O_CLOEXEC);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+    if (fd >= 0 && !file)
+        close(fd);
+    if (!file)
+        return NULL;
+    mode_t mask = umask(0);
+    umask(mask);
+    fchmod(fd, stat(place, &facts) == 0 ? facts.st_mode & 0777 : 0666 & ~mask);
+    return file;
+}
+
+/* What is there stays until the whole text can take its place, so that a reader never meets half
+ * of a record, and none is left by a command that ended early. Only what cannot be replaced (a
+ * device, a pipe, a file in a folder that is not ours) is held open. */
+static cb_status open_output(const char *path, cb__output *out, cb_error *err)
+{
+    char name[PATH_MAX];
+    *out = (cb__output){.path = path};
     if (!path)
         return CB_OK;
     if (strcmp(path, "-") == 0) {
-        *out = stdout;
+        out->file = stdout;
         return CB_OK;
     }
-    /* What is there stays until there is something to put in its place. */
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    *out = fd < 0 ? NULL : fdopen(fd, "w");
-    if (!*out && fd >= 0)
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    bool absent = fd < 0 && errno == ENOENT;
+    if (absent || (fd >= 0 && is_regular(fd))) {
+        out->place = realpath(path, NULL); /* where a link leads */
+        FILE *trial = new_beside(out->place ? out->place : path, name, sizeof name);
+        if (trial) {
+            fclose(trial);
+            unlink(name);
+            if (!out->place)
+                out->place = strdup(path);
+            if (fd >= 0)
+                close(fd);
+            return out->place ? CB_OK : cb_error_set(err, CB_NO_MEMORY, "no memory for a path");
+        }
+        free(out->place);
+        out->place = NULL;
+    }
+    out->file = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!out->file && fd >= 0)
         close(fd);
-    return *out ? CB_OK : cb_error_set(err, CB_IO, "cannot write %s: %s", path, strerror(errno));
+    return out->file ? CB_OK
+                     : cb_error_set(err, CB_IO, "cannot write %s: %s", path, strerror(errno));
+}
+
+static void close_output(cb__output *out)
+{
+    if (out->file && out->file != stdout)
+        fclose(out->file);
+    free(out->place);
+    *out = (cb__output){0};
 }
 
 cb_status cb__outputs_open(const cb__common_options *o, cb__outputs *out, cb_error *err)
 {
-    *out = (cb__outputs){.json = o->json, .csv = o->csv, .table = stdout};
+    *out = (cb__outputs){.table = stdout};
     bool json = o->json && strcmp(o->json, "-") == 0, csv = o->csv && strcmp(o->csv, "-") == 0;
     if (json && csv)
         return cb_error_set(err, CB_USAGE,
@@ -108,51 +172,70 @@ cb_status cb__outputs_open(const cb__common_options *o, cb__outputs *out, cb_err
         out->table = NULL;
     out->color = o->color == 1 ||
                  (o->color == 0 && out->table && isatty(fileno(out->table)) && !getenv("NO_COLOR"));
-    cb_status status = open_file(o->json, &out->json_file, err);
+    cb_status status = open_output(o->json, &out->json, err);
     if (status == CB_OK)
-        status = open_file(o->csv, &out->csv_file, err);
+        status = open_output(o->csv, &out->csv, err);
     if (status != CB_OK)
         cb__outputs_close(out);
     return status;
 }
 
-static cb_status write_file(FILE **file, const char *path, const cb__buf *text, cb_error *err)
+static cb_status not_written(const char *path, const cb__buf *text, cb_error *err)
 {
-    if (!*file)
+    return cb_error_set(err, CB_IO, "writing %s: %s", strcmp(path, "-") ? path : "standard output",
+                        text->failed ? "no memory" : strerror(errno));
+}
+
+/* Into a file that stays open; one that is regular after all is cut first. */
+static bool put(FILE *file, const cb__buf *text)
+{
+    bool cut = !is_regular(fileno(file)) || file == stdout || file == stderr ||
+               ftruncate(fileno(file), 0) == 0;
+    return cut && fwrite(cb__buf_text(text), 1, text->size, file) == text->size &&
+           fflush(file) == 0;
+}
+
+static bool replace(const char *place, const cb__buf *text)
+{
+    char name[PATH_MAX];
+    FILE *file = new_beside(place, name, sizeof name);
+    if (!file)
+        return false;
+    int why = put(file, text) ? 0 : errno;
+    if (fclose(file) != 0 && why == 0)
+        why = errno;
+    if (why == 0 && rename(name, place) != 0)
+        why = errno;
+    if (why)
+        unlink(name);
+    errno = why;
+    return why == 0;
+}
+
+static cb_status write_output(cb__output *out, const cb__buf *text, cb_error *err)
+{
+    if (!out->path || (text->size == 0 && !text->failed)) /* a verb that has nothing to say */
         return CB_OK;
-    struct stat facts;
-    bool bad = *file != stdout && *file != stderr && !fstat(fileno(*file), &facts) &&
-               S_ISREG(facts.st_mode) && ftruncate(fileno(*file), 0) != 0;
-    bad = text->failed || bad || fwrite(cb__buf_text(text), 1, text->size, *file) != text->size;
-    bad = fflush(*file) != 0 || bad;
-    if (*file != stdout && *file != stderr) /* more may be said there */
-        bad = fclose(*file) != 0 || bad;
-    *file = NULL;
-    return bad ? cb_error_set(err, CB_IO, "writing %s: %s",
-                              strcmp(path, "-") ? path : "standard output",
-                              text->failed ? "no memory" : strerror(errno))
-               : CB_OK;
+    bool good = !text->failed && (out->place ? replace(out->place, text) : put(out->file, text));
+    return good ? CB_OK : not_written(out->path, text, err);
 }
 
 cb_status cb__outputs_write(cb__outputs *out, const cb__buf *json, const cb__buf *csv,
                             const cb__buf *table, cb_error *err)
 {
-    FILE *to = out->table;
     cb_status first = CB_OK;
-    if (to)
-        first = write_file(&to, "-", table, err);
-    cb_status second = write_file(&out->json_file, out->json, json, err);
-    cb_status third = write_file(&out->csv_file, out->csv, csv, err);
+    if (out->table && (table->failed || !put(out->table, table)))
+        first = not_written("-", table, err);
+    cb_status second = write_output(&out->json, json, err);
+    cb_status third = write_output(&out->csv, csv, err);
+    cb__outputs_close(out);
     return first != CB_OK ? first : second != CB_OK ? second : third;
 }
 
 void cb__outputs_close(cb__outputs *out)
 {
-    if (out->json_file && out->json_file != stdout)
-        fclose(out->json_file);
-    if (out->csv_file && out->csv_file != stdout)
-        fclose(out->csv_file);
-    out->json_file = out->csv_file = NULL;
+    close_output(&out->json);
+    close_output(&out->csv);
 }
 
 void cb__progress_start(cb__progress *p, const cb__common_options *options)

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,7 +182,7 @@ static int kernels(int argc, char **argv)
         status = describe(&suite, names[i], &o.shapes, &out, &err);
     code = status == CB_OK ? 0 : cb__cli_fail(&err);
     if (status == CB_OK && (fputs(cb__buf_text(&out), stdout) < 0 || fflush(stdout) != 0)) {
-        cb_error_set(&err, CB_IO, "writing standard output failed");
+        cb_error_set(&err, CB_IO, "writing standard output: %s", strerror(errno));
         code = cb__cli_fail(&err);
     }
 out:

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,14 +22,31 @@ static void usage(FILE *to)
         fprintf(to, "  %-9s %s\n", verbs[i]->name, verbs[i]->summary);
     fprintf(to, "\ncoldbench VERB --help explains a verb; coldbench --version says what this is.\n"
                 "Exit status: 0 answered, 1 a wrong or impossible row, 2 usage, 3 not available,\n"
-                "4 undecided, 5 input or output, 130 interrupted.\n");
+                "4 undecided, 5 input or output, 130 interrupted (Ctrl-C, SIGTERM, SIGHUP).\n");
+}
+
+/* Memory files must not land on the descriptors that everybody writes to. On a standard output that
+ * was closed a write still fails. */
+static void hold_standard_descriptors(void)
+{
+    static const int modes[] = {O_RDWR, O_RDONLY, O_RDWR};
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", modes[fd]) < 0)
+            return;
+}
+
+/* What went to standard output without a check of its own, the help for one. */
+static int written(int status)
+{
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || status == 5)
+        return status;
+    fprintf(stderr, "coldbench: writing standard output: %s\n", strerror(errno));
+    return 5;
 }
 
 int main(int argc, char **argv)
 {
-    /* Memory files must not land on the descriptors that everybody writes to. */
-    for (int fd = open("/dev/null", O_RDWR); fd >= 0 && fd <= 2;)
-        fd = open("/dev/null", O_RDWR);
+    hold_standard_descriptors();
     int status = cb_worker_entry(argc, argv);
     if (status >= 0)
         return status;
@@ -38,18 +56,18 @@ int main(int argc, char **argv)
     }
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
         usage(stdout);
-        return 0;
+        return written(0);
     }
     if (!strcmp(argv[1], "--version")) {
         printf("coldbench %s (source %.12s, %s)\n", CB_VERSION, CB_SOURCE_ID, CB_COMPILER);
-        return 0;
+        return written(0);
     }
     const char *valid[NVERBS];
     for (int i = 0; i < NVERBS; i++) {
         valid[i] = verbs[i]->name;
         if (strcmp(argv[1], verbs[i]->name) == 0) {
             cb__stop_on_signals();
-            return verbs[i]->run(argc - 2, argv + 2);
+            return written(verbs[i]->run(argc - 2, argv + 2));
         }
     }
     cb_error err = CB_ERROR_INIT;

@@ -101,6 +101,51 @@ done
 expect 5 "/dev/full" "No space left" -- run gemv_q4 --shape 1024x4096 $quick --json /dev/full
 said "1024x4096"
 
+# ---- a standard output that is closed, a file that may not grow: words and status 5, no signal ----
+for line in "--help" "--version" "run --help" "kernels" "run gemv_q4 --shape 1024x4096 $quick"; do
+    # shellcheck disable=SC2086 # words
+    "$program" $line >&- 2>"$scratch/err"
+    got=$?
+    [ "$got" = 5 ] || fault "coldbench $line without standard output: status $got, not 5"
+    grep -q "writing standard output: Bad file descriptor" "$scratch/err" || fault "coldbench $line >&-: not said"
+done
+(ulimit -f 8 && "$program" kernels --export "$scratch/small") 2>"$scratch/err"
+got=$?
+[ "$got" = 5 ] || fault "a file that may not grow: status $got, not 5"
+grep -q "File too large" "$scratch/err" || fault "a file that may not grow: not said"
+
+# ---- a file is replaced as a whole, or left as it was ----
+mkdir "$scratch/files"
+for out in json csv; do
+    echo earlier >"$scratch/files/kept"
+    chmod 640 "$scratch/files/kept"
+    expect 2 "unknown kernel" -- run gemv_q5 --shape 64x64 --$out "$scratch/files/kept"
+    expect 2 "is too small" -- run gemv_q4 --shape 64x64 $quick --budget 0.1 --$out "$scratch/files/kept"
+    expect 2 "is too small" -- run gemv_q4 --shape 64x64 $quick --budget 0.1 --$out "$scratch/files/new"
+    [ "$(cat "$scratch/files/kept")" = earlier ] || fault "--$out: a usage error lost the file that was there"
+    [ ! -e "$scratch/files/new" ] || fault "--$out: a usage error left a file"
+    ln -sf kept "$scratch/files/link"
+    expect 0 -- run gemv_q4 --shape 1024x4096 $quick --$out "$scratch/files/link"
+    [ -L "$scratch/files/link" ] && grep -q gemv_q4 "$scratch/files/kept" || fault "--$out: a link is not followed"
+    [ "$(stat -c %a "$scratch/files/kept")" = 640 ] || fault "--$out: the file has another mode"
+    rm "$scratch/files/kept" "$scratch/files/link"
+done
+# Interrupted whenever: a whole record, or none.
+for signal in INT TERM HUP; do
+    for pause in 0 0 0.01 0.02 0.05; do
+        "$program" run gemv_q4 --shapes llama-3-8b --device fake:llc=8MiB --budget 60 --json "$scratch/files/cut.json" \
+            >"$scratch/out" 2>"$scratch/err" &
+        running=$!
+        sleep $pause
+        kill -$signal "$running"
+        wait "$running"
+        [ ! -e "$scratch/files/cut.json" ] || [ "$(tail -c 2 "$scratch/files/cut.json")" = "}" ] ||
+            fault "$signal after $pause s: half a record"
+        rm -f "$scratch/files/cut.json"
+    done
+done
+[ -z "$(ls -A "$scratch/files")" ] || fault "left beside the outputs: $(ls -A "$scratch/files")"
+
 # ---- modules ----
 for seed in ABI NO_ENTRY LOAD_FAULTS LOAD_EXITS; do
     expect 2 "seeded_$seed.so" -- run seeded --kernel "$seeded/seeded_$seed.so" --shape 64
@@ -201,27 +246,30 @@ grep -q '"faults":' "$scratch/self.json" || fault "selftest: the record has no f
 expect 0 "clean twin" -- selftest --device "$slow" --csv -
 said "fault,expected,got,runs,right"
 
-# ---- Ctrl-C: the record so far, marked incomplete; no model ----
+# ---- Ctrl-C and other ends: the record so far, marked incomplete; no model ----
 interrupted() {
-    verb=$1
+    signal=$1
+    verb=$2
     rm -f "$scratch/cut.json"
-    shift
+    shift 2
     "$program" "$verb" "$@" --json "$scratch/cut.json" >"$scratch/out" 2>"$scratch/err" &
     running=$!
     # Started in the background by a script, a program ignores SIGINT unless it sets a handler: it does.
     sleep 1
-    kill -INT "$running"
+    kill -"$signal" "$running"
     wait "$running"
     got=$?
-    [ "$got" = 130 ] || fault "$verb interrupted: status $got, not 130"
+    [ "$got" = 130 ] || fault "$verb interrupted by $signal: status $got, not 130"
     grep -q '"complete": false' "$scratch/cut.json" || fault "$verb interrupted: the record is not marked"
     [ "$(tail -c 2 "$scratch/cut.json")" = "}" ] || fault "$verb interrupted: the record does not end"
 }
-interrupted run gemv_q4 --shapes llama-3-8b --device fake:llc=8MiB --budget 60 --seed 7
-interrupted probe --device fake:llc=8MiB --model "$scratch/cut-model.json"
+for signal in INT TERM HUP; do
+    interrupted $signal run gemv_q4 --shapes llama-3-8b --device fake:llc=8MiB --budget 60 --seed 7
+done
+interrupted INT probe --device fake:llc=8MiB --model "$scratch/cut-model.json"
 said "incomplete: 0 of "
 [ ! -e "$scratch/cut-model.json" ] || fault "an interrupted probe stored a model"
-interrupted selftest --device "$slow" --runs 1000
+interrupted INT selftest --device "$slow" --runs 1000
 
 # ---- help, and its first example ----
 expect 0 -- --help

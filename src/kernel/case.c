@@ -15,7 +15,11 @@ cb_problem cb__case_problem(const cb__case *c)
 
 cb__code cb__case_code(const cb__case *c)
 {
-    return (cb__code){c->kernel, c->impl, cb__case_problem(c), c->tunables, c->cost, NULL};
+    return (cb__code){.kernel = c->kernel,
+                      .impl = c->impl,
+                      .problem = cb__case_problem(c),
+                      .tunables = c->tunables,
+                      .cost = c->cost};
 }
 
 const char *cb__type_name(cb_type type)
