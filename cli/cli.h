@@ -134,11 +134,23 @@ extern const char *const cb__color_words[], *const cb__cache_words[], *const cb_
  * positionals: room for argc. */
 void cb__cli_parse(const cb__verb *verb, void *options, int argc, char **argv,
                    const char **positionals, int *npositionals, bool *done, int *exit_status);
-/* The stored model of this device; where there is none and no threads were asked for, what the verb
- * needs of it is measured (at most 5 s), said and stored. NULL: none; nothing here is an error but
- * CB_INTERRUPTED. The caller frees. */
-cb_status cb__cli_model(const cb__common_options *options, const cb__suite *suite, uint64_t seed,
-                        const cb__device_info *device, cb_model **out, cb_error *err);
+/* A verb's plan, which the machine model is part of. */
+typedef struct cb__planning {
+    const cb__common_options *options;
+    const cb__suite *suite;
+    uint64_t seed;
+    const cb__device_info *device;
+    cb_status (*plan)(void *arg, const cb_model *model, cb_error *err); /* model: NULL for none */
+    void *arg;
+} cb__planning;
+
+/* Plans with the stored model of this device. Where there is none and no threads were asked for,
+ * what the verb needs of it is measured (at most 5 s), said and stored, and it is planned again;
+ * not before the first plan holds: what was asked wrongly costs nothing. *model: NULL for none; the
+ * caller frees, also on failure. *model_ns: what measuring it took, outside every budget. The
+ * errors are the plan's, and CB_INTERRUPTED. */
+cb_status cb__cli_plan(const cb__planning *planning, cb_model **model, uint64_t *model_ns,
+                       cb_error *err);
 
 enum { CB__CLI_SHAPES_MAX = CB__OPTION_LIST_MAX + CB__SHAPES_MAX };
 /* The shapes asked for: those given, then those of the shipped list of that name (NULL: no list);
@@ -147,7 +159,8 @@ cb_status cb__cli_shapes(const cb__option_list *given, const char *list,
                          const char *shapes[CB__CLI_SHAPES_MAX], int *nshapes, cb_error *err);
 
 cb_status cb__outputs_open(const cb__common_options *options, cb__outputs *out, cb_error *err);
-/* Writes and closes, all three whatever fails; CB_IO names the file and the system's words (a full disk, say). */
+/* Writes and closes, all three whatever fails; CB_IO names the file and the system's words (a full
+ * disk, say). */
 cb_status cb__outputs_write(cb__outputs *out, const cb__buf *json, const cb__buf *csv,
                             const cb__buf *table, cb_error *err);
 void cb__outputs_close(cb__outputs *out);

@@ -78,13 +78,13 @@ static void show(void *arg, const char *what, int round)
 /* ---- what is asked ---- */
 
 /* Warm: whether the operands can be in the caches at all. */
-static cb_resident resident_of(const comparing *r, const cb__comparison *c)
+static cb_resident resident_of(const cb_model *model, const cb__comparison *c)
 {
     cb_resident resident = CB_RESIDENT_MAYBE;
     cb_figure knee;
     uint64_t bytes = c->sides[0].plan.touched_bytes;
-    if (r->model && cb_model_resident(r->model, bytes, CB_STREAM_PATTERN, c->device.threads,
-                                      &resident, &knee, NULL) == CB_OK)
+    if (model && cb_model_resident(model, bytes, CB_STREAM_PATTERN, c->device.threads, &resident,
+                                   &knee, NULL) == CB_OK)
         return resident;
     return bytes > c->sides[0].plan.llc_bytes ? CB_RESIDENT_NO : CB_RESIDENT_MAYBE;
 }
@@ -118,26 +118,34 @@ static cb_status make_requests(comparing *r, cb_error *err)
     return CB_OK;
 }
 
-static cb_status plan_all(comparing *r, cb_error *err)
+static cb_status plan_with(void *arg, const cb_model *model, cb_error *err)
 {
+    comparing *r = arg;
     double minimum = 0;
-    uint64_t asked_ns = r->start_ns;
-    const cb__compare_request *q = &r->requests[0];
-    cb_status status = cb__describe(&q->asker, q->device, q->threads, &r->device, err);
-    uint64_t model_ns = cb__clock_ns();
-    if (status == CB_OK)
-        status = cb__cli_model(&r->o.common, &r->suite, r->seed, &r->device, &r->model, err);
-    r->start_ns = asked_ns + (cb__clock_ns() - model_ns); /* the model is outside the budget */
-    for (int i = 0; i < r->nshapes && status == CB_OK; i++) {
-        r->requests[i].beyond_bytes = cb__model_beyond_bytes(r->model, q->threads);
-        status = cb__compare_plan(&r->requests[i], &r->device, &r->comparisons[i], err);
-        minimum += status == CB_OK ? cb__compare_budget_min(&r->comparisons[i]) : 0;
-        r->comparisons[i].resident = resident_of(r, &r->comparisons[i]);
+    for (int i = 0; i < r->nshapes; i++) {
+        r->requests[i].beyond_bytes = cb__model_beyond_bytes(model, r->requests[i].threads);
+        cb_status status = cb__compare_plan(&r->requests[i], &r->device, &r->comparisons[i], err);
+        if (status != CB_OK)
+            return status;
+        minimum += cb__compare_budget_min(&r->comparisons[i]);
+        r->comparisons[i].resident = resident_of(model, &r->comparisons[i]);
     }
-    if (status == CB_OK && r->o.budget_s < minimum)
+    if (r->o.budget_s < minimum)
         return cb_error_set(err, CB_USAGE,
                             "--budget %g is too small for %d shape%s; the minimum is %.1f s",
                             r->o.budget_s, r->nshapes, r->nshapes > 1 ? "s" : "", minimum);
+    return CB_OK;
+}
+
+static cb_status plan_all(comparing *r, cb_error *err)
+{
+    const cb__compare_request *q = &r->requests[0];
+    cb__planning planning = {&r->o.common, &r->suite, r->seed, &r->device, plan_with, r};
+    uint64_t model_ns = 0;
+    cb_status status = cb__describe(&q->asker, q->device, q->threads, &r->device, err);
+    if (status == CB_OK)
+        status = cb__cli_plan(&planning, &r->model, &model_ns, err);
+    r->start_ns += model_ns;
     return status;
 }
 

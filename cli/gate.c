@@ -145,19 +145,24 @@ static void make_request(gating *r)
                                     .arg = r};
 }
 
+static cb_status plan_with(void *arg, const cb_model *model, cb_error *err)
+{
+    gating *r = arg;
+    return cb__gate_plan(&r->request, &r->device, cb__model_beyond_bytes(model, r->device.threads),
+                         &r->gate, err);
+}
+
+/* The device is asked for identical builds too: one that is not there is said either way. */
 static cb_status plan(gating *r, cb_error *err)
 {
     const cb__gate_request *q = &r->request;
+    cb__planning planning = {&r->o.common, &r->suite, q->seed, &r->device, plan_with, r};
+    uint64_t model_ns = 0;
     cb_status status = cb__describe(&q->asker, q->device, q->threads, &r->device, err);
-    if (status == CB_OK)
-        status = cb__suite_open(NULL, 0, false, &r->suite, err);
-    if (status == CB_OK)
-        status =
-            cb__cli_model(&r->o.common, &r->suite, r->request.seed, &r->device, &r->model, err);
-    if (status == CB_OK)
-        status = cb__gate_plan(q, &r->device, cb__model_beyond_bytes(r->model, r->device.threads),
-                               &r->gate, err);
-    return status;
+    if (status != CB_OK || cb__gate_to_measure(&r->gate) == 0)
+        return status;
+    status = cb__suite_open(NULL, 0, false, &r->suite, err);
+    return status == CB_OK ? cb__cli_plan(&planning, &r->model, &model_ns, err) : status;
 }
 
 static cb_status write_outputs(gating *r, cb__record *record, cb_error *err)
@@ -192,12 +197,11 @@ static cb_status gate_all(gating *r, int *code, cb_error *err)
     cb_status status = open_outputs(r, err);
     if (status == CB_OK)
         status = cb__gate_open(&r->request, &r->gate, err);
-    if (status == CB_OK && cb__gate_to_measure(&r->gate) > 0) {
+    if (status == CB_OK)
         status = plan(r, err);
-        record.device = &r->device;
-    }
     if (status != CB_OK)
         return status;
+    record.device = &r->device;
     cb__progress_start(&r->progress, &r->o.common);
     status = cb__gate_measure(&arena, &r->gate, err);
     cb__progress_end(&r->progress);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "cli.h"
+#include "host/clock.h"
 #include "run/probe.h"
 
 typedef struct needing {
@@ -50,21 +51,16 @@ static bool is_real(const cb__common_options *o)
            !(backend->capabilities & CB__DEVICE_VIRTUAL_CLOCK);
 }
 
-cb_status cb__cli_model(const cb__common_options *o, const cb__suite *suite, uint64_t seed,
-                        const cb__device_info *device, cb_model **out, cb_error *err)
+static cb_status make(const cb__planning *p, const char *why, cb_model **out, cb_error *err)
 {
-    cb_error why = CB_ERROR_INIT, trouble = CB_ERROR_INIT;
-    *out = NULL;
-    if (!is_real(o) || cb__model_load(NULL, device->identity, out, &why) == CB_OK)
-        return CB_OK;
-    if (o->threads)
-        return CB_OK;
+    const cb__common_options *o = p->options;
+    cb_error trouble = CB_ERROR_INIT;
     if (!o->quiet)
         fprintf(stderr,
                 "coldbench: %s\ncoldbench: measuring what is needed of it (outside the budget)\n",
-                why.message);
+                why);
     cb_model *model = cb__model_new();
-    cb_status status = model ? measure(o, suite, seed, model, &trouble) : CB_NO_MEMORY;
+    cb_status status = model ? measure(o, p->suite, p->seed, model, &trouble) : CB_NO_MEMORY;
     if (status == CB_OK)
         status = cb__model_store(model, NULL, &trouble);
     if (status != CB_OK && !o->quiet)
@@ -75,4 +71,21 @@ cb_status cb__cli_model(const cb__common_options *o, const cb__suite *suite, uin
     else
         cb_model_free(model);
     return status == CB_INTERRUPTED ? cb_error_set(err, CB_INTERRUPTED, "interrupted") : CB_OK;
+}
+
+cb_status cb__cli_plan(const cb__planning *p, cb_model **model, uint64_t *model_ns, cb_error *err)
+{
+    cb_error why = CB_ERROR_INIT;
+    *model = NULL;
+    *model_ns = 0;
+    bool real = is_real(p->options);
+    if (real)
+        cb__model_load(NULL, p->device->identity, model, &why);
+    cb_status status = p->plan(p->arg, *model, err);
+    if (status != CB_OK || *model || !real || p->options->threads)
+        return status;
+    uint64_t start_ns = cb__clock_ns();
+    status = make(p, why.message, model, err);
+    *model_ns = cb__clock_ns() - start_ns;
+    return status == CB_OK && *model ? p->plan(p->arg, *model, err) : status;
 }

@@ -126,24 +126,33 @@ static cb_status make_requests(running *r, cb_error *err)
     return status;
 }
 
-static cb_status plan_all(running *r, cb_error *err)
+static cb_status plan_with(void *arg, const cb_model *model, cb_error *err)
 {
-    cb_status status = cb__run_describe(&r->requests[0], &r->device, err);
-    r->described = status == CB_OK;
-    if (status == CB_OK)
-        status = cb__cli_model(&r->o.common, &r->suite, r->seed, &r->device, &r->model, err);
-    for (int i = 0; i < r->ncases; i++)
-        r->requests[i].model = r->model;
-    r->start_ns = cb__clock_ns(); /* the model is outside the budget */
-    for (int i = 0; i < r->ncases && status == CB_OK; i++)
-        status = cb__run_plan(&r->requests[i], &r->device, &r->cases[i], err);
+    running *r = arg;
     double minimum = 0;
-    for (int i = 0; i < r->ncases && status == CB_OK; i++)
+    for (int i = 0; i < r->ncases; i++) {
+        r->requests[i].model = model;
+        cb_status status = cb__run_plan(&r->requests[i], &r->device, &r->cases[i], err);
+        if (status != CB_OK)
+            return status;
         minimum += cb__run_budget_min(&r->cases[i]);
-    if (status == CB_OK && r->o.budget_s >= 0 && r->o.budget_s < minimum)
+    }
+    if (r->o.budget_s >= 0 && r->o.budget_s < minimum)
         return cb_error_set(err, CB_USAGE,
                             "--budget %g is too small for %d case%s; the minimum is %g s",
                             r->o.budget_s, r->ncases, r->ncases > 1 ? "s" : "", minimum);
+    return CB_OK;
+}
+
+static cb_status plan_all(running *r, cb_error *err)
+{
+    cb__planning planning = {&r->o.common, &r->suite, r->seed, &r->device, plan_with, r};
+    uint64_t model_ns = 0;
+    cb_status status = cb__run_describe(&r->requests[0], &r->device, err);
+    r->described = status == CB_OK;
+    if (status == CB_OK)
+        status = cb__cli_plan(&planning, &r->model, &model_ns, err);
+    r->start_ns += model_ns;
     return status;
 }
 

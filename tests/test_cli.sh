@@ -303,6 +303,17 @@ real() {
     [ "$got" = 0 ] || [ "$got" = 4 ] || fault "run on this machine: status $got"
     said "256x256"
 }
+# What was asked wrongly is said before a model is measured for it.
+for line in "run gemv_q4 --shape 256x256 --budget 0.001" "run alu_chain --cache cold" \
+    "compare alu_chain alu_chain" "compare stream_read stream_read --shape 24KiB --budget 0.001" \
+    "compare stream_read stream_read --shape 24z" "compare stream_read twin_read --shape 24KiB" \
+    "gate --base $seeded/gated_base.so --head $seeded/gated_t110.so --shape 4096 --budget 0.001" \
+    "gate --base $seeded/gated_base.so --head $seeded/gated_t110.so --shape 4z"; do
+    # shellcheck disable=SC2086 # words
+    expect 2 -- $line
+    grep -q "no model" "$scratch/err" && fault "coldbench $line: a model was measured first"
+done
+[ ! -e "$XDG_DATA_HOME" ] || fault "a usage error left a model"
 real
 grep -q "there is no model" "$scratch/err" && grep -q "measuring what is needed" "$scratch/err" ||
     fault "run does not say that it lacks a model"
