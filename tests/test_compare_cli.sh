@@ -67,21 +67,28 @@ expect 5 "cannot write /no/such/folder/x" -- $a $b $warm --json /no/such/folder/
 
 # ---- decisions and exit statuses ----
 expect 0 -- $a $b $warm
-said "stream_read@work=1050/portable against stream_read@work=1000/portable: slower  1.0"
+said "stream_read@work=1050/portable is slower than stream_read@work=1000/portable: 1.0"
+said "x the time [1.0"
 said "[warm] batched 24576"
 said "A/A 1.0"
 said "detectable"
 expect 0 -- $b $a $warm
-said ": faster  0.9"
+said "stream_read@work=1000/portable is faster than stream_read@work=1050/portable: 0.9"
 expect 0 -- $a $a $warm
-said "against itself (an A/A run): tie  1.0000x"
+said "against itself (an A/A run): tie, 1.0000x"
 expect 0 -- $a $b $warm --margin 10%
-said ": tie (a little slower)  1.0"
+said "is a tie with stream_read@work=1000/portable (a little slower): 1.0"
 expect 4 -- $a $a $warm --device fake:llc=256KiB,process=0.05,process_arm=1
-said ": incomparable"
+said "(an A/A run): incomparable"
 said "two copies of the same code differ here"
 expect 4 -- $a $a $warm --device fake:llc=256KiB,noise=0.5 --margin 0.01% --budget 0.2
-said ": inconclusive"
+said "(an A/A run): inconclusive"
+said "not settled in 40 rounds, the most there are"
+said "a larger --budget will not"
+expect 4 -- $a $b $warm --device fake:llc=256KiB,noise=0.5,cache_gbs=0.1 --margin 0.01% --budget 0.3
+said "$b is inconclusive against $a: 1."
+said "rounds that the budget allowed"
+said "a larger --budget may tell"
 expect 0 -- $a $b $a:streams=2 $warm
 said "best: stream_read@work=1000"
 said "not shown to be slower"
@@ -102,7 +109,7 @@ expect 1 -- faults/clean faults/crashes --kernel "$faults" --shape 96x512 $fake
 said "faults/crashes: wrong"
 said "died on signal 6"
 expect 1 -- $a $b $warm --device fake:llc=256KiB,peak_gbs=30
-said "incomparable"
+said "is incomparable with"
 
 # ---- a kernel of two files, and two files ----
 expect 0 -- faults/clean faults/clean --kernel "$faults" --kernel "$seeded/seeded_NONE.so" --shape 96x512 $fake
@@ -112,7 +119,7 @@ expect 2 "rename it" -- faults/clean faults/clean --kernel "$faults" --kernel "$
 # ---- first slots that are slow or fast: printed as such, and no difference ----
 for place in 0.05 0 -0.05; do
     expect 0 -- $a $a $warm --device "fake:llc=256KiB,noise=0.001,batched_ns=1,place=$place" -v --json "$scratch/record"
-    said ": tie  1.000"
+    said ": tie, 1.000"
     awk -v planted="$place" 'function near(x, y) { return x - y < 0.003 && y - x < 0.003 }
         /position effect [+-][0-9.]+ %/ { told = 1; if (!near($3 / 100, planted)) exit 1 } END { if (!told) exit 1 }' \
         "$scratch/out" || fault "place=$place: not printed as the position effect"
@@ -128,11 +135,11 @@ expect 0 -- $a $b $warm -v
 said "position effect"
 said "ns between slots"
 said "bound      pass"
-expect 0 ": slower" -- $a $b $warm --csv -
+expect 0 " is slower than " -- $a $b $warm --csv -
 awk -F'"' '{ gsub(/,/, ";", $2); gsub(/,/, ";", $4); n = split($1 $2 $3 $4 $5, field, ","); if (NR == 1) columns = n
             if (n != columns || NR > 2) exit 1 } END { if (NR != 2) exit 1 }' "$scratch/out" ||
     fault "the CSV has not as many columns in its row as in its head"
-expect 0 ": slower" -- $a $b $warm --json -
+expect 0 " is slower than " -- $a $b $warm --json -
 for key in schema kind complete seed started startup_s measure_s tool host device checks results a b shape cache submit \
     threads ratio lo mid hi coverage aa_ratio position_effect alpha margin blocks rounds thetas theta_aa2 theta_ab \
     theta_a2b samples_ns order detectable bit_identical decision; do

@@ -37,17 +37,40 @@ static const char *sign(const cb__compare_pair *p)
                                          : "";
 }
 
-/* "B against A: slower  1.034x [1.028, 1.041]": time of B over time of A. */
+/* How the decision stands between the two names. */
+static const char *before(cb__decision d)
+{
+    return d == CB__TIE ? "is a " : "is ";
+}
+
+static const char *after(cb__decision d)
+{
+    switch (d) {
+    case CB__SLOWER:
+    case CB__FASTER:
+        return " than ";
+    case CB__TIE:
+    case CB__INCOMPARABLE:
+        return " with ";
+    default:
+        return " against ";
+    }
+}
+
+/* "B is slower than A: 1.034x the time [1.028, 1.041]". B first: the ratio is its time over A's. */
 static void sentence(const cb__comparison *c, const cb__compare_pair *p, bool color, cb__buf *out)
 {
     const char *a = c->sides[p->a].name, *b = c->sides[p->b].name;
+    cb__interval ratio = cb__compare_ratio(c, &p->claim);
     if (p->aa)
         cb__buf_printf(out, "%s against itself (an A/A run): ", a);
     else
-        cb__buf_printf(out, "%s against %s: ", b, a);
+        cb__buf_printf(out, "%s %s", b, before(p->decision));
     decision(p->decision, color, out);
-    cb__buf_printf(out, "%s  ", sign(p));
-    cb__report_ratio(cb__compare_ratio(c, &p->claim), out);
+    if (!p->aa)
+        cb__buf_printf(out, "%s%s", after(p->decision), a);
+    cb__buf_printf(out, "%s%s", sign(p), p->aa ? ", " : ": ");
+    cb__report_times(ratio, out);
 }
 
 static void facts(const cb__comparison *c, const cb__compare_pair *p, cb__buf *out)
@@ -90,8 +113,44 @@ static void side_checks(const cb__comparison *c, bool verbose, cb__buf *out)
     }
 }
 
+/* Why a pair that was measured to the end is not settled, and what would help. */
+bool cb__report_unsettled(const cb__comparison *c, const cb__compare_pair *p, cb__buf *out)
+{
+    if (!c->measured || !c->complete || c->gate_closed || c->nrounds == 0)
+        return false;
+    if (p->decision == CB__UNSTABLE)
+        cb__buf_printf(out,
+                       "unstable after %d rounds: they contradict each other, so the machine was "
+                       "not the same throughout; run it again",
+                       c->nrounds);
+    else if (p->decision != CB__INCONCLUSIVE)
+        return false;
+    else if (c->nrounds >= CB__ROUNDS_MAX)
+        cb__buf_printf(out,
+                       "not settled in %d rounds, the most there are (%.1f s): a larger --margin "
+                       "or a quieter machine may tell, a larger --budget will not",
+                       c->nrounds, c->wall_s);
+    else
+        cb__buf_printf(out,
+                       "not settled in the %d round%s that the budget allowed (%.1f s): a larger "
+                       "--budget may tell",
+                       c->nrounds, c->nrounds == 1 ? "" : "s", c->wall_s);
+    return true;
+}
+
+/* Of many pairs once: each would say the same. */
+static void unsettled(const cb__comparison *c, cb__buf *out)
+{
+    cb__buf why = CB__BUF_INIT;
+    for (int i = 0; i < c->npairs && why.size == 0; i++)
+        if (cb__report_unsettled(c, &c->pairs[i], &why))
+            cb__buf_printf(out, "    %s\n", cb__buf_text(&why));
+    cb__buf_fini(&why);
+}
+
 static void remarks(const cb__comparison *c, bool verbose, cb__buf *out)
 {
+    unsettled(c, out);
     if (c->gate_closed)
         cb__buf_printf(out,
                        "    two copies of the same code differ here (A/A %.4f): nothing can be "

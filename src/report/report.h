@@ -32,6 +32,11 @@ void cb__report_probe_table(const cb__probe *probe, const cb_model *model, bool 
 void cb__report_selftest(const cb__selftest *selftest, bool verbose, cb__buf *out);
 /* "1.0341x [1.0282, 1.0401]", or as much of it as there is. */
 void cb__report_ratio(cb__interval x, cb__buf *out);
+/* "1.0341x the time [1.0282, 1.0401]", likewise. */
+void cb__report_times(cb__interval x, cb__buf *out);
+/* Of a pair that was measured to the end and not settled: which limit stood in the way. False, and
+ * nothing is written: it is settled, or something else did. */
+bool cb__report_unsettled(const cb__comparison *c, const cb__compare_pair *pair, cb__buf *out);
 /* "16 KiB", "2.5 MiB" */
 void cb__bytes_text(double bytes, char text[24]);
 /* "3.21 us" */

@@ -33,14 +33,24 @@ void cb__time_text(double ns, char text[24])
         snprintf(text, 24, "-");
 }
 
-void cb__report_ratio(cb__interval x, cb__buf *out)
+static void ratio(cb__interval x, const char *of, cb__buf *out)
 {
     if (!isfinite(x.mid))
         cb__buf_puts(out, "-");
     else if (!isfinite(x.lo) || !isfinite(x.hi))
-        cb__buf_printf(out, "%.4fx", x.mid);
+        cb__buf_printf(out, "%.4fx%s", x.mid, of);
     else
-        cb__buf_printf(out, "%.4fx [%.4f, %.4f]", x.mid, x.lo, x.hi);
+        cb__buf_printf(out, "%.4fx%s [%.4f, %.4f]", x.mid, of, x.lo, x.hi);
+}
+
+void cb__report_ratio(cb__interval x, cb__buf *out)
+{
+    ratio(x, "", out);
+}
+
+void cb__report_times(cb__interval x, cb__buf *out)
+{
+    ratio(x, " the time", out);
 }
 
 void cb__report_verdict(cb_verdict verdict, bool color, int width, cb__buf *out)
