@@ -1,7 +1,9 @@
 # cb_add_source_note(TARGET SOURCES...): puts the digest of a module's sources, device code too, and of
 # every file of this tree that they include, into the module as an ELF note. So modules of different
 # sources have different build ids even where the compiler makes the same code of them, and a build id that
-# two sources share is a stale build. Run as a script (cmake -P) it writes the note.
+# two sources share is a stale build. The files are listed beside it, generated/TARGET_source.txt, for
+# coldbench gate to see whether the module is older than one of them. Run as a script (cmake -P) it writes
+# both.
 if(CMAKE_SCRIPT_MODE_FILE)
   include(${CMAKE_CURRENT_LIST_DIR}/device_source.cmake)
   string(REPLACE "," ";" sources "${CB_NOTE_SOURCES}")
@@ -17,12 +19,18 @@ if(CMAKE_SCRIPT_MODE_FILE)
     list(APPEND files ${device_files})
   endforeach()
   set(lines)
+  set(names)
   foreach(file ${files})
     file(REAL_PATH ${file} file)
     file(SHA256 ${file} digest)
     file(RELATIVE_PATH name ${CB_ROOT} ${file})
     list(APPEND lines "${name} ${digest}")
+    list(APPEND names ${name})
   endforeach()
+  list(REMOVE_DUPLICATES names)
+  list(SORT names)
+  list(JOIN names "\n" names)
+  file(CONFIGURE OUTPUT ${CB_NOTE_LIST} @ONLY CONTENT "@names@\n")
   list(REMOVE_DUPLICATES lines)
   list(SORT lines)
   string(SHA256 CB_SOURCE_ID "${lines}")
@@ -46,6 +54,7 @@ file(GLOB_RECURSE CB_NOTE_DEPENDS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/ke
 
 function(cb_add_source_note target)
   set(note ${PROJECT_BINARY_DIR}/generated/${target}_source.S)
+  set(list ${PROJECT_BINARY_DIR}/generated/${target}_source.txt)
   set(sources)
   foreach(source ${ARGN})
     get_filename_component(source ${source} ABSOLUTE)
@@ -53,9 +62,10 @@ function(cb_add_source_note target)
   endforeach()
   list(JOIN sources "," listed)
   add_custom_command(
-    OUTPUT ${note}
+    OUTPUT ${note} ${list}
     COMMAND ${CMAKE_COMMAND} -DCB_ROOT=${PROJECT_SOURCE_DIR} -DCB_CC=${CMAKE_C_COMPILER} -DCB_X86=${CB_X86}
-            -DCB_NOTE_SOURCES=${listed} -DCB_NOTE=${note} -P ${CB_SOURCE_NOTE_SCRIPT}
+            -DCB_NOTE_SOURCES=${listed} -DCB_NOTE=${note} -DCB_NOTE_LIST=${list}
+            -P ${CB_SOURCE_NOTE_SCRIPT}
     DEPENDS ${sources} ${CB_NOTE_DEPENDS} ${CB_SOURCE_NOTE_SCRIPT}
     COMMENT "Source id of ${target}" VERBATIM)
   target_sources(${target} PRIVATE ${note})

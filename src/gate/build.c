@@ -51,7 +51,9 @@ static cb_status add_module(cb__build *b, const char *path, const char *source_i
         return cb_error_set(err, CB_USAGE, "module path is too long: %s", path);
     snprintf(m->path, sizeof m->path, "%s", path);
     snprintf(m->name, sizeof m->name, "%.*s", (int)strlen(name) - 3, name);
-    cb_status status = read_ids(m, err);
+    cb_status status = source_id ? CB_OK : cb__module_is_fresh(m->path, m->name, err);
+    if (status == CB_OK)
+        status = read_ids(m, err);
     if (status == CB_OK && source_id)
         snprintf(m->source_id, sizeof m->source_id, "%s", source_id);
     if (status == CB_OK)

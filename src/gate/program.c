@@ -1,7 +1,9 @@
-/* A coldbench program of another build: whether it is of its sources, and what is in it. */
+/* What another build made: whether it is of its sources, and what a program of it holds. */
 #include <errno.h>
 #include <fts.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -43,7 +45,7 @@ cb_status cb__program_export(const char *program, const char *folder, cb_error *
 /* The source folder that CMake has noted in the build folder; false: it is none. */
 static bool source_folder(const char *folder, char *source, size_t size)
 {
-    char path[560], line[1024];
+    char path[PATH_MAX + 20], line[1024];
     static const char key[] = "CMAKE_HOME_DIRECTORY:INTERNAL=";
     bool found = false;
     snprintf(path, sizeof path, "%s/CMakeCache.txt", folder);
@@ -94,20 +96,54 @@ static bool newer_source(const char *root, const struct timespec *built, char *n
     return found;
 }
 
+static cb_status stale(const char *what, const char *source, const char *folder, cb_error *err)
+{
+    return cb_error_set(err, CB_USAGE,
+                        "%s is a stale build, older than its source %s; rebuild it: "
+                        "cmake --build %s",
+                        what, source, folder);
+}
+
+/* The folder that a file stands in. */
+static void folder_of(const char *path, char *folder, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, size, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+}
+
 cb_status cb__program_is_fresh(const char *program, cb_error *err)
 {
     char folder[520], root[512], name[640];
     struct stat info;
-    const char *slash = strrchr(program, '/');
-    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - program) : 1,
-             slash ? program : ".");
+    folder_of(program, folder, sizeof folder);
     if (stat(program, &info) != 0)
         return cb_error_set(err, CB_USAGE, "%s: %s", program, strerror(errno));
     if (!source_folder(folder, root, sizeof root) ||
         !newer_source(root, &info.st_mtim, name, sizeof name))
         return CB_OK;
-    return cb_error_set(err, CB_USAGE,
-                        "%s is a stale build, older than its source %s; rebuild it: "
-                        "cmake --build %s",
-                        program, name, folder);
+    return stale(program, name, folder, err);
+}
+
+cb_status cb__module_is_fresh(const char *module, const char *name, cb_error *err)
+{
+    char folder[520], build[PATH_MAX], root[512], path[PATH_MAX + 640], line[600];
+    struct stat built, source;
+    cb_status status = CB_OK;
+    folder_of(module, folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/..", folder);
+    if (!realpath(path, build))
+        return CB_OK;
+    snprintf(path, sizeof path, "%s/generated/module_%s_source.txt", build, name);
+    FILE *list = fopen(path, "re");
+    if (!list)
+        return CB_OK;
+    bool known = stat(module, &built) == 0 && source_folder(build, root, sizeof root);
+    while (known && status == CB_OK && fgets(line, sizeof line, list)) {
+        line[strcspn(line, "\n")] = '\0';
+        snprintf(path, sizeof path, "%s/%s", root, line);
+        if (*line && stat(path, &source) == 0 && newer(&source.st_mtim, &built.st_mtim))
+            status = stale(module, path, build, err);
+    }
+    fclose(list);
+    return status;
 }
