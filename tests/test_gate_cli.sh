@@ -75,14 +75,29 @@ cp "$scratch/text" "$scratch/text.so"
 gate 2 "--base: " "text.so" -- --base "$scratch/text.so" --head "$base"
 gate 2 "neither --base nor --head has a kernel 'gatde'" -- --base "$base" --head "$base" --kernel gatde
 gate 2 "unknown suite 'defualt'" "did you mean 'default'" -- --base "$base" --head "$base" --suite defualt
-gate 2 "has no case of these modules: give --shape" -- --base "$base" --head "$modules/gated_t110.so" $device
+gate 2 "give --shape, and --kernel" "which has no case of these modules" -- --base "$base" --head "$modules/gated_t110.so" $device
 gate 2 "only one can go to standard output" -- --base "$base" --head "$base" --json - --markdown -
 gate 5 "cannot write /no/such/x: No such file" -- --base "$base" --head "$base" $quick --markdown /no/such/x
 gate 2 "--budget 0.01 is too small for 1 case; the minimum is" -- \
     --base "$base" --head "$modules/gated_t110.so" $quick --budget 0.01
 
-# ---- the same build ----
+# ---- the same build, of which all is checked that is checked of others ----
 cp "$base" "$scratch/copy.so"
+for head in "$scratch/copy.so" "$modules/gated_rebuilt.so"; do
+    gate 2 "n of gated: 'abc' is not an integer" -- --base "$base" --head "$head" $device --shape abc
+    gate 2 "'0' is out of range" -- --base "$base" --head "$head" $device --shape 4096 --shape 0
+    gate 2 "shape '4x4x4' of gated must be n" -- --base "$base" --head "$head" $device --shape 4x4x4
+    gate 2 "unknown parameter 'act'" -- --base "$base" --head "$head" $quick --kernel gated@act=bogus:chunk=3
+    gate 2 "unknown tunable 'chunk'" -- --base "$base" --head "$head" $quick --kernel gated:chunk=3
+    gate 2 "gated needs a shape: --shape n" -- --base "$base" --head "$head" $device --kernel gated
+    gate 2 "--threads 9999" -- --base "$base" --head "$head" --shape 4096 --threads 9999
+    gate 3 "" -- --base "$base" --head "$head" --shape 4096 --device opencl:0
+done
+gate 0 "nothing to compare: 2 cases" -- --base "$base" --head "$scratch/copy.so" $device --shape 4096 \
+    --shape n=4096 --shape 4KiB --shape 2048 --kernel gated --kernel gated/plain --json-benchmark "$scratch/b.json"
+holds "$scratch/b.json" '"gated/4096/cold: identical"'
+grep -q '"num_cpus": [1-9]' "$scratch/b.json" || fault "num_cpus is not the device's"
+gate 1 "over 1 comparison;" -- --base "$base" --head "$modules/gated_t110.so" $quick --shape n=4096
 gate 0 "nothing to compare" "identical" -- --base "$base" --head "$scratch/copy.so" $quick
 
 # ---- a planted difference ----
@@ -121,8 +136,21 @@ gate 1 "wrong          gated" "head is wrong: worker" -- \
 grep -qE 'signal 11|exited with status 1' "$scratch/out" "$scratch/err" || fault "a crash does not say how"
 gate 4 "undecided      gated" "base is wrong: bound" -- --base "$modules/gated_wrong.so" --head "$base" $quick
 gate 4 "not comparable gated" "their operands differ" -- --base "$base" --head "$modules/gated_type.so" $quick
-gate 4 "undecided" "not settled after 40 rounds: a larger --budget may tell" -- \
+gate 4 "undecided" "not settled in 40 rounds, the most there are" "a larger --budget will not" -- \
     --base "$base" --head "$modules/gated_rebuilt.so" $quick --margin 0.001%
+# Both sides are wrong: both are said, the head first, and no chance of a false alarm beside them.
+gate 1 "    head is wrong: bound" "    base is wrong: bound" -- --base "$modules/gated_wrong.so" \
+    --head "$modules/gated_wrong2.so" $quick --markdown "$scratch/g.md"
+holds "$scratch/g.md" "<br>base is wrong: bound"
+awk '/head is wrong/ { head = NR } /base is wrong/ { exit !(head && head < NR) }' "$scratch/out" ||
+    fault "the base is named before the head"
+grep -q "false alarm" "$scratch/out" "$scratch/g.md" && fault "a chance of false alarms where nothing was compared"
+# What does not fit into memory costs that case alone.
+gate 4 "undecided      gated 4096" "gated needs" "tie            gated 16 " "over 1 comparison" -- --base "$base" \
+    --head "$modules/gated_rebuilt.so" --shape 4096 --shape 16 --cache warm --device fake:llc=16KiB,memory=1500KiB \
+    --seed 7
+gate 4 "gated is too small here to be cold: a launch touches 8 bytes" "28 KiB with" "--cache warm" -- --base "$base" \
+    --head "$modules/gated_rebuilt.so" --shape 1 --device fake:llc=16KiB,memory=1MiB
 
 # ---- Ctrl-C: what was measured is written, and marked ----
 many=""
@@ -173,6 +201,20 @@ gate 0 "only in the head, not compared: other" -- --base "$scratch/one" --head "
 gate 2 "nothing can be compared: other is on one side only" -- \
     --base "$scratch/both" --head "$scratch/one" --kernel other $quick
 
+# ---- a shape that one side refuses ----
+gate 4 "not comparable gated 4097" 'the head refuses it: gated: `n` | 4096 at most' "tie " -- \
+    --base "$base" --head "$modules/gated_picky.so" $quick --shape 4097
+gate 4 "the base refuses it" -- --base "$modules/gated_picky.so" --head "$base" $device --shape 4097 \
+    --markdown "$scratch/g.md"
+holds "$scratch/g.md" '\`n\` \| 4096 at most'
+
+# ---- what streams nothing has no cold state ----
+mkdir "$scratch/chain"
+"$program" kernels --export "$scratch/chain" || fault "kernels --export failed"
+gate 0 "identical      alu_chain [warm]" -- --base "$scratch/chain" --head "$scratch/chain" $device --kernel alu_chain
+gate 2 "alu_chain streams no operand" -- --base "$scratch/chain" --head "$scratch/chain" $device \
+    --kernel alu_chain --cache cold
+
 # ---- stale builds ----
 folder old base
 folder new base
@@ -191,6 +233,22 @@ for build in "$scratch/tree/build" "$scratch/tree/build/coldbench"; do
         "cmake --build $scratch/tree/build" -- --base "$base" --head "$build"
 done
 touch -d '2 hours' "$scratch/tree/build/coldbench"
+# Modules of a build folder are held against the list of sources that it left.
+mkdir "$scratch/tree/build/modules" "$scratch/tree/build/generated"
+cp "$base" "$scratch/tree/build/modules/"
+for build in "$scratch/tree/build/modules" "$scratch/tree/build/modules/gated_base.so"; do
+    gate 0 "nothing to compare" -- --base "$base" --head "$build" $quick
+done
+printf 'src/gone.c\nsrc/one.c\n' >"$scratch/tree/build/generated/module_gated_base_source.txt"
+for build in "$scratch/tree/build/modules" "$scratch/tree/build/modules/gated_base.so"; do
+    gate 2 "gated_base.so is a stale build, older than its source $scratch/tree/src/one.c" \
+        "cmake --build $scratch/tree/build" -- --base "$base" --head "$build" $quick
+done
+touch -d '2 hours' "$scratch/tree/build/modules/gated_base.so"
+gate 0 "nothing to compare" -- --base "$base" --head "$scratch/tree/build/modules" $quick
+built=$(dirname "$program")
+[ ! -e "$built/modules/alu_chain.so" ] || grep -qx src/kernel/alu_chain/kernel.c \
+    "$built/generated/module_alu_chain_source.txt" || fault "the build leaves no list of a module's sources"
 
 # ---- programs and what they export ----
 "$program" kernels --export "$scratch/export" >"$scratch/out" 2>"$scratch/err" || fault "kernels --export failed"

@@ -125,8 +125,8 @@ static cb_status nothing_in_common(const cb__gate_request *r, const cb__gate *g,
                             g->nbase_alone ? g->base_alone[0] : g->head_alone[0],
                             g->nbase_alone + g->nhead_alone > 1 ? " (and others)" : "");
     return cb_error_set(err, CB_USAGE,
-                        "the suite '%s' has no case of these modules: give --shape, and --kernel "
-                        "where not every kernel is meant",
+                        "give --shape, and --kernel where not every kernel is meant: without them "
+                        "the suite '%s' is gated, which has no case of these modules",
                         r->suite);
 }
 

@@ -18,6 +18,8 @@ cb_status cb__gate_open(const cb__gate_request *r, cb__gate *g, cb_error *err)
         status = cb__gate_list(r, g, err);
     if (status == CB_OK)
         status = cb__gate_identify(g, err);
+    if (status == CB_OK)
+        status = cb__gate_check(r, g, err);
     return status;
 }
 
@@ -39,7 +41,7 @@ int cb__gate_to_measure(const cb__gate *g)
 
 /* ---- planning ---- */
 
-static void make_request(const cb__gate_request *r, cb__gate *g, cb__gate_case *c, int claims)
+static void make_request(const cb__gate_request *r, cb__gate *g, cb__gate_case *c)
 {
     double usual = c->cache == CB__WARM ? 0.01 : 0.02;
     c->request = (cb__compare_request){
@@ -54,7 +56,6 @@ static void make_request(const cb__gate_request *r, cb__gate *g, cb__gate_case *
         .submit = r->submit,
         .alpha = r->alpha,
         .margin = r->margin > 0 ? r->margin : usual,
-        .claims = claims,
         .seed = r->seed,
         .asker = r->asker,
         .phase = r->phase,
@@ -65,22 +66,23 @@ cb_status cb__gate_plan(const cb__gate_request *r, const cb__device_info *info,
                         uint64_t beyond_bytes, cb__gate *g, cb_error *err)
 {
     double minimum = 0;
-    int claims = cb__gate_to_measure(g);
     for (int i = 0; i < g->ncases; i++) {
         cb__gate_case *c = &g->cases[i];
-        if (c->identical)
+        if (c->identical || c->refused.status != CB_OK)
             continue;
-        make_request(r, g, c, claims);
+        make_request(r, g, c);
         c->request.beyond_bytes = beyond_bytes;
         cb_status status = cb__compare_plan(&c->request, info, &c->comparison, &c->refused);
         if (status == CB_OK)
             minimum += cb__compare_budget_min(&c->comparison);
-        else if (status != CB_USAGE) { /* no memory, no such device: nothing of this case alone */
+        else if (status != CB_USAGE && status != CB_NO_MEMORY) { /* nothing of this case alone */
             *err = c->refused;
             return status;
         }
     }
     int n = cb__gate_to_measure(g);
+    for (int i = 0; i < g->ncases; i++) /* alpha is shared by those that are measured */
+        g->cases[i].request.claims = g->cases[i].comparison.claims = n;
     g->budget_s = r->budget_s > 0 ? r->budget_s : fmax(CASE_S * n, minimum);
     if (n > 0 && g->budget_s < minimum)
         return cb_error_set(err, CB_USAGE,
@@ -121,6 +123,8 @@ cb__gate_outcome cb__gate_outcome_of(const cb__gate_case *c)
 {
     if (c->identical)
         return CB__GATE_IDENTICAL;
+    if (c->refused.status == CB_NO_MEMORY)
+        return CB__GATE_UNDECIDED;
     if (c->refused.status != CB_OK)
         return CB__GATE_REFUSED;
     if (!c->comparison.measured)

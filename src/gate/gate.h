@@ -30,7 +30,7 @@ typedef struct cb__gate_request {
     X(CB__GATE_IDENTICAL, "identical") /* the same bytes: not measured */                          \
     X(CB__GATE_TIE, "tie")                                                                         \
     X(CB__GATE_FASTER, "faster")                                                                   \
-    X(CB__GATE_UNDECIDED, "undecided")    /* also where the base is wrong */                       \
+    X(CB__GATE_UNDECIDED, "undecided")    /* also: base wrong, no memory */                        \
     X(CB__GATE_REFUSED, "not comparable") /* signatures, parameters or shapes do not agree */      \
     X(CB__GATE_REGRESSION, "regression")                                                           \
     X(CB__GATE_WRONG, "wrong") /* the head is wrong or impossible */
@@ -63,8 +63,9 @@ typedef struct cb__gate {
     double budget_s, wall_s;
 } cb__gate;
 
-/* Opens both builds and lists the cases. CB_USAGE also where a build id has two sources, and where
- * no kernel is on both sides. cb__gate_close after, also on failure; *gate is zero before. */
+/* Opens both builds and lists the cases, each once. CB_USAGE also where a build id has two sources,
+ * where no kernel is on both sides, and where both sides refuse a variant, shape or cache state.
+ * cb__gate_close after, also on failure; *gate is zero before. */
 cb_status cb__gate_open(const cb__gate_request *request, cb__gate *gate, cb_error *err);
 /* Cases that are to be measured: those not identical. */
 int cb__gate_to_measure(const cb__gate *gate);

@@ -116,12 +116,39 @@ static int64_t launches(const cb__comparison *c)
     return n;
 }
 
+static void entry_name(const cb__gate_case *c, const char *end, char name[480])
+{
+    snprintf(name, 480, "%s%s%s/%s%s", c->variant, c->shape ? "/" : "", c->shape ? c->shape : "",
+             cb__cache_name(c->cache), end);
+}
+
+static bool has_time(const cb__gate_case *c, int side)
+{
+    return measured(c) && isfinite(c->comparison.sides[side].time_ns.mid);
+}
+
+/* Cases without an entry, so that their absence is no riddle: name and outcome. */
+static void not_measured(cb__json_writer *w, const cb__gate *g)
+{
+    char name[480], text[520];
+    cb__json_key(w, "not_measured");
+    cb__json_array(w);
+    for (int i = 0; i < g->ncases; i++) {
+        const cb__gate_case *c = &g->cases[i];
+        if (has_time(c, 0) || has_time(c, 1))
+            continue;
+        entry_name(c, "", name);
+        snprintf(text, sizeof text, "%s: %s", name, cb__gate_outcome_name(cb__gate_outcome_of(c)));
+        cb__json_string(w, text);
+    }
+    cb__json_end(w);
+}
+
 static void entry(cb__json_writer *w, const cb__gate_case *c, int side)
 {
     const cb__comparison *x = &c->comparison;
     char name[480];
-    snprintf(name, sizeof name, "%s%s%s/%s/%s", c->variant, c->shape ? "/" : "",
-             c->shape ? c->shape : "", cb__cache_name(c->cache), side ? "head" : "base");
+    entry_name(c, side ? "/head" : "/base", name);
     cb__json_object(w);
     cb__json_put_text(w, "name", name);
     cb__json_put_text(w, "run_name", name);
@@ -142,13 +169,14 @@ void cb__record_gate_benchmark(const cb__record *record, const cb__gate *g, cb__
     cb__json_object(&w);
     cb__json_put_text(&w, "date", record->started);
     cb__json_put_text(&w, "executable", "coldbench gate");
-    cb__json_put_int(&w, "num_cpus", record->device ? record->device->threads : 0);
+    cb__json_put_int(&w, "num_cpus", record->device->threads);
+    not_measured(&w, g);
     cb__json_end(&w);
     cb__json_key(&w, "benchmarks");
     cb__json_array(&w);
     for (int i = 0; i < g->ncases; i++)
         for (int side = 0; side < 2; side++)
-            if (measured(&g->cases[i]) && isfinite(g->cases[i].comparison.sides[side].time_ns.mid))
+            if (has_time(&g->cases[i], side))
                 entry(&w, &g->cases[i], side);
     cb__json_end(&w);
     cb__json_end(&w);

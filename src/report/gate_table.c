@@ -26,26 +26,33 @@ static void ratio(const cb__gate_case *c, cb__buf *out)
     cb__report_ratio(x, out);
 }
 
-/* Of a case that has no plain answer, what stood in its way. */
+/* What is wrong with one side, if anything; the first check that failed says it. */
+static void side_reason(const cb__compare_side *side, const char *name, cb__buf *out)
+{
+    for (int k = 0; k < side->nchecks && side->verdict != CB_VERDICT_OK; k++) {
+        const cb__check *check = &side->checks[k];
+        if (check->status != CB__FAIL || !check->required)
+            continue;
+        cb__buf_printf(out, "%s%s is %s: %s: %s", out->size ? "\n" : "", name,
+                       cb_verdict_name(side->verdict), check->name, check->detail);
+        return;
+    }
+}
+
+/* Of a case that has no plain answer, what stood in its way, a line each: the head first, which
+ * the gate is about. */
 static void reason(const cb__gate_case *c, cb__buf *out)
 {
-    static const char *const sides[2] = {"base", "head"};
     const cb__comparison *x = &c->comparison;
     if (c->refused.status != CB_OK) {
         cb__buf_puts(out, c->refused.message);
         return;
     }
-    for (int i = 0; i < 2 && x->measured; i++)
-        for (int k = 0; k < x->sides[i].nchecks; k++) {
-            const cb__check *check = &x->sides[i].checks[k];
-            cb_verdict v = x->sides[i].verdict;
-            if (check->status == CB__FAIL && check->required && v != CB_VERDICT_OK) {
-                cb__buf_printf(out, "%s is %s: %s: %s", sides[i], cb_verdict_name(v), check->name,
-                               check->detail);
-                return;
-            }
-        }
-    if (cb__gate_outcome_of(c) != CB__GATE_UNDECIDED)
+    if (x->measured) {
+        side_reason(&x->sides[1], "head", out);
+        side_reason(&x->sides[0], "base", out);
+    }
+    if (out->size || cb__gate_outcome_of(c) != CB__GATE_UNDECIDED)
         return;
     if (!x->measured)
         cb__buf_puts(out, "not measured");
@@ -55,9 +62,7 @@ static void reason(const cb__gate_case *c, cb__buf *out)
         cb__buf_printf(out, "two copies of the base differ here (A/A %.4f)",
                        cb__compare_aa_ratio(x).mid);
     else
-        cb__buf_printf(out, "%s after %d rounds: a larger --budget may tell",
-                       x->pairs[0].decision == CB__UNSTABLE ? "unstable" : "not settled",
-                       x->nrounds);
+        cb__report_unsettled(x, &x->pairs[0], out);
 }
 
 static void facts(const cb__gate_case *c, cb__buf *out)
@@ -93,8 +98,11 @@ static void row(const cb__gate_case *c, bool color, cb__buf *out)
     }
     cb__buf_puts(out, "\n");
     reason(c, &why);
-    if (why.size)
-        cb__buf_printf(out, "    %s\n", cb__buf_text(&why));
+    for (const char *line = cb__buf_text(&why); *line;) {
+        int n = (int)strcspn(line, "\n");
+        cb__buf_printf(out, "    %.*s\n", n, line);
+        line += n + (line[n] == '\n');
+    }
     cb__buf_fini(&why);
 }
 
@@ -116,6 +124,13 @@ static bool interrupted(const cb__gate *g)
     return false;
 }
 
+/* Whether a ratio was claimed at all, which an alarm about it could be false of. */
+static bool claims(const cb__gate_case *c)
+{
+    return c->comparison.measured && c->comparison.nrounds > 0 &&
+           cb__gate_outcome_of(c) != CB__GATE_WRONG;
+}
+
 static void summary(const cb__gate *g, cb__buf *out)
 {
     cb__gate_outcome verdict = cb__gate_verdict(g);
@@ -133,7 +148,7 @@ static void summary(const cb__gate *g, cb__buf *out)
             cb__buf_printf(out, "%s%d %s", listed++ ? ", " : "", seen[i],
                            cb__gate_outcome_name((cb__gate_outcome)i));
     for (int i = 0; i < g->ncases; i++)
-        if (g->cases[i].comparison.measured) {
+        if (claims(&g->cases[i])) {
             const cb__comparison *x = &g->cases[i].comparison;
             cb__buf_printf(out, "; chance of any false alarm at most %.3g %% over %d comparison%s",
                            100 * x->alpha, x->claims, x->claims > 1 ? "s" : "");
@@ -155,6 +170,26 @@ void cb__report_gate(const cb__gate *g, bool color, bool verbose, cb__buf *out)
     cb__buf_puts(out, "\n");
 }
 
+/* Any text as Markdown that shows it, in a cell of a table. */
+static void markdown(const char *text, cb__buf *out)
+{
+    for (; *text; text++)
+        if (*text == '\n')
+            cb__buf_puts(out, "<br>");
+        else
+            cb__buf_printf(out, "%s%c", strchr("\\|`*<[~", *text) ? "\\" : "", *text);
+}
+
+/* As code. A table takes the backslash before a bar away there too, and before nothing else. */
+static void code(const char *text, cb__buf *out)
+{
+    bool doubled = strchr(text, '`') != NULL;
+    cb__buf_puts(out, doubled ? "`` " : "`");
+    for (; *text; text++)
+        cb__buf_printf(out, "%s%c", *text == '|' ? "\\" : "", *text);
+    cb__buf_puts(out, doubled ? " ``" : "`");
+}
+
 void cb__report_gate_markdown(const cb__gate *g, cb__buf *out)
 {
     cb__buf_puts(out, "### coldbench gate: ");
@@ -165,15 +200,17 @@ void cb__report_gate_markdown(const cb__gate *g, cb__buf *out)
         const cb__gate_case *c = &g->cases[i];
         cb__gate_outcome outcome = cb__gate_outcome_of(c);
         bool loud = outcome >= CB__GATE_UNDECIDED;
-        cb__buf_printf(out, "| %s%s%s | `%s` | %s | %s | ", loud ? "**" : "",
-                       cb__gate_outcome_name(outcome), loud ? "**" : "", c->variant,
-                       c->shape ? c->shape : "", cb__cache_name(c->cache));
+        cb__buf why = CB__BUF_INIT;
+        cb__buf_printf(out, "| %s%s%s | ", loud ? "**" : "", cb__gate_outcome_name(outcome),
+                       loud ? "**" : "");
+        code(c->variant, out);
+        cb__buf_puts(out, " | ");
+        markdown(c->shape ? c->shape : "", out);
+        cb__buf_printf(out, " | %s | ", cb__cache_name(c->cache));
         ratio(c, out);
         cb__buf_puts(out, " | ");
-        cb__buf why = CB__BUF_INIT;
-        reason(c, &why);
-        for (const char *t = cb__buf_text(&why); *t; t++) /* of the module's own words perhaps */
-            cb__buf_printf(out, "%s%c", *t == '|' ? "\\" : "", *t == '\n' ? ' ' : *t);
+        reason(c, &why); /* of the module's own words perhaps */
+        markdown(cb__buf_text(&why), out);
         cb__buf_fini(&why);
         cb__buf_puts(out, " |\n");
     }

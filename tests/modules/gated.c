@@ -1,6 +1,7 @@
 /* gated.c: a kernel in builds that differ by one planted thing, for test_gate_cli.sh. GATED_TIME:
  * how long a launch takes, in hundredths, by its cost, which the scripted clock goes by;
- * GATED_PASSES: how often it does its work, for gates on a real clock. */
+ * GATED_PASSES: how often it does its work, for gates on a real clock;
+ * GATED_PICKY: it refuses large shapes, in words that Markdown would take for its own. */
 #include "coldbench/kernel.h"
 
 #ifndef GATED_TIME
@@ -40,6 +41,16 @@ static uint64_t bytes(const cb_problem *problem, int operand)
     (void)operand;
     return (uint64_t)problem->shape[0] * sizeof(float);
 }
+
+#ifdef GATED_PICKY
+static int check(const cb_problem *problem, char *why, size_t size)
+{
+    static const char words[] = "`n` | 4096 at most";
+    for (size_t i = 0; i < sizeof words && i < size; i++)
+        why[i] = words[i];
+    return problem->shape[0] > 4096;
+}
+#endif
 
 static void cost(const cb_problem *problem, cb_cost *out)
 {
@@ -100,6 +111,9 @@ static const cb_kernel kernel = {
     .operands = operands,
     .noperands = OPERANDS,
     .bytes = bytes,
+#ifdef GATED_PICKY
+    .check = check,
+#endif
     .cost = cost,
     .fill = fill,
     .reference = reference,
