@@ -30,7 +30,8 @@ if(CMAKE_SCRIPT_MODE_FILE)
   list(REMOVE_DUPLICATES names)
   list(SORT names)
   list(JOIN names "\n" names)
-  file(CONFIGURE OUTPUT ${CB_NOTE_LIST} @ONLY CONTENT "@names@\n")
+  string(REGEX REPLACE "[.]S$" ".txt" list ${CB_NOTE})
+  file(CONFIGURE OUTPUT ${list} @ONLY CONTENT "@names@\n")
   list(REMOVE_DUPLICATES lines)
   list(SORT lines)
   string(SHA256 CB_SOURCE_ID "${lines}")
@@ -64,8 +65,7 @@ function(cb_add_source_note target)
   add_custom_command(
     OUTPUT ${note} ${list}
     COMMAND ${CMAKE_COMMAND} -DCB_ROOT=${PROJECT_SOURCE_DIR} -DCB_CC=${CMAKE_C_COMPILER} -DCB_X86=${CB_X86}
-            -DCB_NOTE_SOURCES=${listed} -DCB_NOTE=${note} -DCB_NOTE_LIST=${list}
-            -P ${CB_SOURCE_NOTE_SCRIPT}
+            -DCB_NOTE_SOURCES=${listed} -DCB_NOTE=${note} -P ${CB_SOURCE_NOTE_SCRIPT}
     DEPENDS ${sources} ${CB_NOTE_DEPENDS} ${CB_SOURCE_NOTE_SCRIPT}
     COMMENT "Source id of ${target}" VERBATIM)
   target_sources(${target} PRIVATE ${note})
