@@ -156,6 +156,27 @@ program=${2:-}
 found=$(check "$1")
 [ -z "$found" ] || { printf '%s\n' "$found" && failed=1; }
 
+# selftest_parts PAGE: what a selftest prints (its tables, by their first two words) is in the page's example of
+# it, and the record named there holds the comparisons too. Prints what is missing.
+selftest_parts() {
+    sed -n '/^\$ coldbench selftest/,/^```/p' "$1" >"$scratch/example"
+    "$program" selftest --runs 1 --seed 7 --device fake:llc=256KiB,cache_gbs=4,dram_gbs=1,cache_ns=20,dram_ns=400 \
+        >"$scratch/out" 2>/dev/null || echo "selftest fails"
+    awk 'blank && /^[a-z]/ { print $1, $2 } { blank = !NF }' "$scratch/out" | while read -r part; do
+        grep -q "^$part" "$scratch/example" || echo "the example of selftest has no '$part'"
+    done
+}
+if [ -n "$program" ]; then
+    found=$(selftest_parts "$1/README.md")
+    [ -z "$found" ] || { printf 'README.md: %s\n' "$found" && failed=1; }
+    record=$1/$(grep -oE 'docs/results/records/selftest-[a-z0-9-]+\.json' "$1/README.md" | head -n 1)
+    for part in aa planted faults timer; do
+        grep -qE "^  \"$part\": [{[]\$" "$record" || { echo "$record has no $part" && failed=1; }
+    done
+    printf '$ coldbench selftest\ntimer\n\nseeded fault\n```\n' >"$scratch/page"
+    [ -n "$(selftest_parts "$scratch/page")" ] || { echo "an example of selftest without tables passes" && failed=1; }
+fi
+
 # The seeded tree has its own program, of one verb and one option.
 rm -f "$scratch"/help.* "$scratch/options"
 copy=$scratch/tree
