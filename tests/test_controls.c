@@ -151,7 +151,9 @@ static int check_kernel(const cb_kernel *kernel, const char *impl_name, sizes ov
             return 0;
         for (int s = 0; s < over.nshape; s++)
             for (int p = 0; p < over.nparam; p++) {
-                cb_problem problem = {&over.shape[s], &over.param[p]};
+                /* twin_read's second is its slices */
+                const int64_t params[] = {over.param[p], 1};
+                cb_problem problem = {&over.shape[s], params};
                 char why[128];
                 if (kernel->check && kernel->check(&problem, why, sizeof why) != 0)
                     continue;
@@ -207,10 +209,10 @@ static void avx512_code_computes_the_definition(void **state)
 static void a_read_needs_room_for_its_workers(void **state)
 {
     (void)state;
-    const int64_t shape = 4096, passes = 1, tunables[] = {1};
+    const int64_t shape = 4096, passes[] = {1, 1}, tunables[] = {1};
     const cb_kernel *kernel = load_built("twin", "twin_read");
     operands o;
-    operands_init(&o, kernel, (cb_problem){&shape, &passes});
+    operands_init(&o, kernel, (cb_problem){&shape, passes});
     cb_launch share = {o.problem, tunables, o.data, 1024, 1025, NULL, NULL};
     assert_int_not_equal(kernel->impls[kernel->nimpls - 1].run(&share), 0);
     check_guards_and_inputs(&o, "1025 workers");
@@ -270,8 +272,8 @@ static void stream_read_ends_where_it_says(void **state)
 static void the_twins_cost_is_of_distinct_bytes(void **state)
 {
     (void)state;
-    const int64_t shape = 4160, passes = 7;
-    cb_problem problem = {&shape, &passes};
+    const int64_t shape = 4160, passes[] = {7, 1};
+    cb_problem problem = {&shape, passes};
     static const struct {
         const char *name;
         uint64_t read, written;

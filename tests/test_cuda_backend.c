@@ -151,7 +151,7 @@ static void a_device_is_described_without_a_context(void **state)
     assert_string_equal(info.name, "Stub GPU");
     assert_string_equal(info.clock, "CUDA events");
     assert_int_equal(info.threads, 4);
-    assert_int_equal(info.isa, CB_ISA_CUDA);
+    assert_int_equal(info.isa, CB_ISA_CUDA | 90 << CB__ISA_CAPABILITY_SHIFT);
     assert_int_equal(info.llc_bytes, 8 << 20);
     assert_int_equal(info.ncaches, 2);
     assert_int_equal(info.caches[0].instances, 4);

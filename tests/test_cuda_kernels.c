@@ -339,7 +339,22 @@ static uint4 load_vector(const uint4 *from)
     return load_vector_if(from, true);
 }
 
+/* One thread after the other: a barrier has nobody to wait for, and each lane keeps its own sum. */
+static inline void __syncthreads(void)
+{
+}
+
+static unsigned __shfl_xor_sync(unsigned mask, unsigned word, int distance)
+{
+    (void)mask;
+    (void)word;
+    (void)distance;
+    return 0;
+}
+
+#define CB_SLICES 64
 #include "kernel/twin/read.cuh"
+#include "kernel/twin/slices.cuh"
 #pragma GCC diagnostic pop
 
 /* Slices follow each other without a gap and start at a unit; every vector is read once a pass. */
@@ -368,6 +383,27 @@ static void check_read(uint64_t vectors, unsigned blocks, int passes)
     assert_int_equal(checksum, expected);
 }
 
+/* The same of a slice a warp, and that slice s has what the definition says. */
+static void check_slices(uint64_t vectors, int passes)
+{
+    uint64_t units = (vectors + UNIT_VECTORS - 1) / UNIT_VECTORS;
+    unsigned sums[CB_SLICES];
+    for (unsigned s = 0; s < CB_SLICES; s++) {
+        unsigned warps = CB_THREADS / 32;
+        uint64_t first = units * s / CB_SLICES * UNIT_VECTORS;
+        uint64_t end = units * (s + 1) / CB_SLICES * UNIT_VECTORS;
+        memset(loaded, 0, sizeof loaded);
+        blockIdx.x = s / warps;
+        for (unsigned lane = 0; lane < 32; lane++) {
+            threadIdx.x = s % warps * 32 + lane;
+            read_slice(set, sums, (long long)vectors * VECTOR_BYTES, passes);
+        }
+        for (uint64_t i = 0; i < VECTORS_MAX; i++)
+            assert_int_equal(loaded[i],
+                             i >= first && i < end && i < vectors ? (unsigned)passes : 0u);
+    }
+}
+
 static void a_read_takes_every_vector_of_ragged_sets(void **state)
 {
     (void)state;
@@ -379,6 +415,9 @@ static void a_read_takes_every_vector_of_ragged_sets(void **state)
         for (int g = 0; g < COUNT(grids); g++)
             for (int passes = 1; passes <= 2; passes++)
                 check_read(sizes[s], grids[g], passes);
+    for (int s = 0; s < COUNT(sizes); s++)
+        for (int passes = 1; passes <= 2; passes++)
+            check_slices(sizes[s], passes);
 }
 
 /* 1 TiB and 64 bytes less, where 32 bits are just enough for the units. */

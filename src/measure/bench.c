@@ -30,11 +30,36 @@ static cb_status no_memory(cb_error *err)
 
 /* ---- arms ---- */
 
-static cb_status arm_make(cb__bench *bench, const cb__launch *launches, int n, cb__arm *arm,
-                          cb_error *err)
+/* Batch after batch, each `passes` times over its launches. */
+static cb_status repeat(const cb__arm *arm, cb__launch **again, cb_error *err)
+{
+    size_t batch = (size_t)arm->batch_launches, n = (size_t)arm->n / batch * batch;
+    cb__launch *to = *again = calloc(n * (size_t)arm->passes, sizeof *to);
+    if (!to)
+        return no_memory(err);
+    for (size_t i = 0; i < n; i += batch)
+        for (int pass = 0; pass < arm->passes; pass++, to += batch)
+            memcpy(to, &arm->launches[i], batch * sizeof *to);
+    return CB_OK;
+}
+
+/* again: NULL, or where the launches of several passes are kept. */
+static cb_status arm_make(cb__bench *bench, const cb__launch *launches, int n, cb__launch **again,
+                          cb__arm *arm, cb_error *err)
 {
     int batch = bench->plan->batch;
-    *arm = (cb__arm){.launches = launches, .n = n, .batch_launches = batch};
+    *arm = (cb__arm){.launches = launches,
+                     .n = n,
+                     .batch_launches = batch,
+                     .passes = again ? bench->plan->passes : 1};
+    if (arm->passes > 1) {
+        cb_status status = repeat(arm, again, err);
+        if (status != CB_OK)
+            return status;
+        launches = *again;
+        batch *= arm->passes;
+        n *= arm->passes;
+    }
     arm->batches = calloc((size_t)(n / batch), sizeof *arm->batches);
     if (!arm->batches)
         return no_memory(err);
@@ -50,11 +75,14 @@ static cb_status arm_make(cb__bench *bench, const cb__launch *launches, int n, c
 static cb_status side_make(cb__bench *bench, cb__side *side, cb_error *err)
 {
     const cb__plan *plan = bench->plan;
-    cb_status status =
-        arm_make(bench, side->launches[CB__WARM], plan->batch, &side->arms[CB__WARM], err);
+    cb_status status = arm_make(bench, side->launches[CB__WARM], plan->batch,
+                                &side->again[CB__WARM], &side->arms[CB__WARM], err);
     if (status != CB_OK || plan->sets < 2)
         return status;
-    status = arm_make(bench, side->launches[CB__COLD], plan->sets, &side->ring, err);
+    status = arm_make(bench, side->launches[CB__COLD], plan->sets, NULL, &side->ring, err);
+    if (status == CB_OK && plan->passes > 1)
+        return arm_make(bench, side->launches[CB__COLD], plan->k, &side->again[CB__COLD],
+                        &side->arms[CB__COLD], err);
     side->arms[CB__COLD] = side->ring;
     side->arms[CB__COLD].n = plan->k;
     side->arms[CB__COLD].nbatches = plan->k / plan->batch;
@@ -71,12 +99,16 @@ static cb_status side_alloc(cb__bench *bench, cb__side *side, cb_error *err)
 void cb__bench_side_fini(cb__bench *bench, cb__side *side)
 {
     const cb__backend *ops = bench->target.ops;
-    const cb__arm *owned[] = {&side->ring, &side->arms[CB__WARM]};
-    for (int arm = 0; arm < 2; arm++) {
+    const cb__arm *owned[] = {&side->ring, &side->arms[CB__WARM], &side->arms[CB__COLD]};
+    int n = side->again[CB__COLD] ? 3 : 2; /* else the cold arm's batches are the ring's */
+    for (int arm = 0; arm < n; arm++) {
         for (int i = 0; i < owned[arm]->nbatches; i++)
             ops->batch_free(bench->target.device, owned[arm]->batches[i]);
         free(owned[arm]->batches);
-        free(side->launches[arm]);
+    }
+    for (int state = 0; state < 2; state++) {
+        free(side->launches[state]);
+        free(side->again[state]);
     }
     cb__target_unbuild(bench->target, &side->code);
     memset(side, 0, sizeof *side);
@@ -134,9 +166,8 @@ void cb__bench_twin_bind(cb__bench *bench, const cb__code *twin, void *src, void
             launch->operands[i] = src;
             break;
         case CB_OUTPUT:
-        case CB_INOUT: /* a checksum of a few bytes has its own line */
-            launch->operands[i] =
-                twin->kernel->bytes(&twin->problem, i) <= 64 ? bench->twin_small[0] : dst;
+        case CB_INOUT: /* checksums have their own place */
+            launch->operands[i] = bench->twin_dst ? dst : bench->twin_small[0];
             break;
         case CB_INPUT:
             launch->operands[i] = bench->twin_small[1];

@@ -4,13 +4,17 @@
 
 #include "measure/bench.h"
 
+enum { CB__TWIN_SUMS_MAX = 4096 }; /* checksums of a reading twin */
+
 /* One side in both cache states. */
 typedef struct cb__side {
     cb__case c; /* of a twin; the kernel's is the request's */
     cb__code code;
     cb__launch *launches[2]; /* cold: `sets` of them; warm: `batch` */
     cb__arm arms[2];         /* cold: the first k sets of `ring` */
-    cb__arm ring;            /* all 2k sets; without any where there is no cold state */
+    cb__arm ring;            /* all 2k sets, batches of one pass; without any where there is no cold
+                                state */
+    cb__launch *again[2];    /* what batches of several passes are made of; else NULL */
 } cb__side;
 
 struct cb__bench {
@@ -22,7 +26,7 @@ struct cb__bench {
     unsigned char *ring, *slots;
     void *scratch[CB_OPERANDS_MAX];
     unsigned char *twin_dst;      /* written by a writing or copying twin */
-    unsigned char *twin_small[3]; /* its checksum, its input, its scratch */
+    unsigned char *twin_small[3]; /* its checksums, its input, its scratch */
     cb__side kernel, twin[2];     /* twin[state]: the one picked for that state */
     bool has_twin;
     bool *visited;          /* sets (cold) or slots (warm) that a timed call has written */

@@ -178,7 +178,8 @@ static cb_status by_span(cb__bench *bench, int sets, double *gb_per_s, cb_error 
     cb__bench_twin_bind(bench, &code, bench->ring, bench->twin_dst, &launch);
     if (status == CB_OK)
         status = ops->batch_new(bench->target.device, &launch, 1, &batch, err);
-    cb__arm arm = {&launch, 1, &batch, 1, 1};
+    cb__arm arm = {
+        .launches = &launch, .n = 1, .batches = &batch, .nbatches = 1, .batch_launches = 1};
     for (int i = 0; i < SPANS && status == CB_OK; i++) {
         cb__bench_alive(bench);
         status = cb__slot_run(bench->target, &arm, shape, &cursor, &ns[i], &host, err);

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -239,13 +240,12 @@ cb_status cb__bench_floor(cb__bench *bench, cb__submit submit, double *ns, cb_er
 {
     static const cb__launch empty[CB__BATCH_MAX];
     const cb__backend *ops = bench->target.ops;
+    int all = bench->plan->batch * bench->plan->passes;
+    int n = all < CB__BATCH_MAX ? all : CB__BATCH_MAX;
     cb__batch *batch = NULL;
-    cb__arm arm = {.launches = empty,
-                   .n = bench->plan->batch,
-                   .batches = &batch,
-                   .nbatches = 1,
-                   .batch_launches = bench->plan->batch};
-    cb_status status = ops->batch_new(bench->target.device, empty, bench->plan->batch, &batch, err);
+    cb__arm arm = {
+        .launches = empty, .n = n, .batches = &batch, .nbatches = 1, .batch_launches = n};
+    cb_status status = ops->batch_new(bench->target.device, empty, n, &batch, err);
     double readings[FLOOR_READINGS], host;
     int cursor = 0;
     cb__slot_shape shape = {submit, submit == CB__SOLO ? 16 : 1, CB__READINGS};
@@ -264,8 +264,16 @@ cb_status cb__bench_twin_checksum(cb__bench *bench, int *set, uint32_t *sum, cb_
     *sum = 0;
     if (*set < 0)
         return CB_OK;
-    return bench->target.ops->read(bench->target.device, sum, bench->twin_small[0], sizeof *sum,
-                                   err);
+    uint32_t words[CB__TWIN_SUMS_MAX];
+    const cb__side *twin = &bench->twin[bench->twin[CB__COLD].c.kernel ? CB__COLD : CB__WARM];
+    uint64_t bytes = twin->c.logical_bytes[1]; /* the words whose xor is the checksum */
+    if (bytes > sizeof words)
+        return cb_error_set(err, CB_INTERNAL, "the twin's checksums take %" PRIu64 " bytes", bytes);
+    cb_status status =
+        bench->target.ops->read(bench->target.device, words, bench->twin_small[0], bytes, err);
+    for (uint64_t i = 0; i < bytes / sizeof *words && status == CB_OK; i++)
+        *sum ^= words[i];
+    return status;
 }
 
 /* ---- choosing the twin ---- */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SETS_MAX = 1 << 29 };
+enum { SETS_MAX = 1 << 29, SHORT_BATCH_MAX = 32, LAUNCHES_MAX = 1024 };
 
 static uint64_t align(uint64_t value, uint64_t to)
 {
@@ -106,22 +106,34 @@ static uint64_t touched(const cb__case *c, const cb__plan *plan)
     return max64(moved < plan->set_bytes ? moved : plan->set_bytes, 1);
 }
 
+/* A batch moves about 4 MiB: enough that the dispatch is small in it, short enough for many blocks.
+ * A device that asks for more gets the whole rotation in one, as often as it takes. */
+static void choose_batch(const cb__device_info *info, bool cold, uint64_t k, cb__plan *plan)
+{
+    uint64_t move = info->batch_bytes ? info->batch_bytes : UINT64_C(4) << 20;
+    uint64_t batch = move / plan->touched_bytes + 1, most = SHORT_BATCH_MAX;
+    plan->passes = 1;
+    if (info->batch_bytes && cold && batch > k && k <= CB__BATCH_MAX) {
+        uint64_t passes = (batch + k - 1) / k;
+        most = LAUNCHES_MAX / k;
+        plan->passes = plan->restores ? 1 : (int)(passes < most ? passes : most);
+        batch = most = k;
+    }
+    plan->batch = batch < 2 ? 2 : batch > most ? (int)most : (int)batch;
+}
+
 static void count_sets(const cb__case *c, const cb__device_info *info, bool cold, cb__plan *plan)
 {
     plan->touched_bytes = touched(c, plan);
     /* An unknown last level is taken as 64 MiB; the proof of coldness is what decides. */
     plan->llc_bytes = info->llc_bytes ? info->llc_bytes : UINT64_C(64) << 20;
     plan->needed_bytes = max64(4 * plan->llc_bytes, info->beyond_bytes);
-    /* A batch moves about 4 MiB, or what the device asks for: enough that the dispatch is small in
-     * it, short enough for many blocks. */
-    uint64_t move = info->batch_bytes ? info->batch_bytes : UINT64_C(4) << 20;
-    uint64_t batch = move / plan->touched_bytes + 1;
-    plan->batch = batch < 2 ? 2 : batch > CB__BATCH_MAX ? CB__BATCH_MAX : (int)batch;
     /* A quarter more than needed: of a rotation through 4x a cache that does not evict the oldest
      * first, 2 % are still there when their turn comes again (exp(-4)); of 5x, 0.7 %. */
     uint64_t ring = plan->needed_bytes / 4 * 5;
-    uint64_t k = (ring + plan->touched_bytes - 1) / plan->touched_bytes;
-    k = align(max64(k, 2), (uint64_t)plan->batch);
+    uint64_t k = max64((ring + plan->touched_bytes - 1) / plan->touched_bytes, 2);
+    choose_batch(info, cold, k, plan);
+    k = align(k, (uint64_t)plan->batch);
     if (k > SETS_MAX) /* refused for memory: such a ring is smaller than what is needed */
         k = SETS_MAX;
     plan->k = cold ? (int)k : 1;
@@ -195,6 +207,7 @@ cb_status cb__plan_lay(const cb__case *c, const cb__layout *layout, bool cold, c
                             c->kernel->name);
     plan->touched_bytes = touched(c, plan);
     plan->batch = layout->batch;
+    plan->passes = 1;
     plan->k = plan->sets = cold ? layout->k : 1;
     plan->slots = cold ? plan->k : plan->batch;
     plan->set_bytes = layout->set_bytes;

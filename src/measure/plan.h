@@ -13,13 +13,18 @@
 #include "device/device.h"
 #include "kernel/case.h"
 
-enum { CB__GUARD_BYTES = 4096, CB__BATCH_MAX = 32 };
+enum {
+    CB__GUARD_BYTES = 4096,
+    CB__BATCH_MAX = 256 /* sets of one batch */
+};
 
 typedef struct cb__plan {
     bool streams; /* some operand rotates: there is a cold state */
     int k;        /* sets of a cold rotation, a multiple of batch */
     int sets;     /* in the file: 2k, or `batch` slots' worth of set 0 where only warm is asked */
-    int batch;    /* launches of one batch */
+    int batch;    /* sets of one batch */
+    int passes;   /* how often a timed batch goes over its sets: more than once where a device asks
+                     for batches that are longer than the whole rotation */
     uint64_t touched_bytes; /* distinct bytes of one set that a launch reads or writes */
     uint64_t llc_bytes;     /* of the last-level caches; 64 MiB where they are unknown */
     uint64_t needed_bytes;  /* a ring must touch this many for coldness: 4x the last-level caches,

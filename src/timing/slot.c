@@ -43,7 +43,7 @@ static cb_status read_batched(cb__target t, const cb__arm *arm, int repeats, int
         span += t.ops->batch_span_ns(t.device, arm->batches[*cursor]);
         *cursor = *cursor + 1 < arm->nbatches ? *cursor + 1 : 0;
     }
-    double launches = (double)repeats * arm->batch_launches;
+    double launches = (double)repeats * arm->batch_launches * (arm->passes ? arm->passes : 1);
     *host_ns = (double)(t.ops->now_ns(t.device) - start) / launches;
     *device_ns = span / launches;
     return status;

@@ -16,7 +16,8 @@ typedef struct cb__arm {
     int n;
     cb__batch **batches;
     int nbatches;
-    int batch_launches; /* launches of one batch */
+    int batch_launches; /* of one batch, each on a set of its own */
+    int passes;         /* how often a batch goes over them; 0: once */
 } cb__arm;
 
 typedef enum cb__submit { CB__SOLO, CB__BATCHED } cb__submit;

@@ -2,7 +2,18 @@
  */
 #include "kernel/twin/vectors.cuh"
 
-#ifndef CB_STREAMING
+#if defined(CB_SLICES) && CB_SLICES > 1
+#include "kernel/twin/slices.cuh"
+
+extern "C" __global__
+__launch_bounds__(CB_THREADS) void twin_read(const uint4 *src, unsigned *checksum,
+                                             unsigned *partial, long long bytes, long long passes)
+{
+    (void)partial;
+    read_slice(src, checksum, bytes, passes);
+}
+
+#elif !defined(CB_STREAMING)
 #include "kernel/twin/hand_in.cuh"
 #include "kernel/twin/read.cuh"
 

@@ -15,6 +15,18 @@ static const cb_dim DIMS[] = {
 
 static const cb_choice PARAMS[] = {CB__READ_PASSES};
 
+/* Many slices: what many warps read need not come together. */
+enum { MANY_SLICES = 4096, SLICE_UNIT = 512 };
+static const int64_t SLICE_VALUES[] = {1, MANY_SLICES};
+static const cb_choice READ_PARAMS[] = {
+    CB__READ_PASSES,
+    {.name = "slices",
+     .help = "contiguous parts of the set, each with a checksum",
+     .values = SLICE_VALUES,
+     .count = 2,
+     .preset = 1},
+};
+
 #define STREAMS(table)                                                                             \
     {                                                                                              \
         .name = "streams",                                                                         \
@@ -68,6 +80,35 @@ static int cuda_geometry(const cb_problem *problem, const int64_t *tunables, int
     return cb__launch_geometry(set_bytes(problem), problem->params[0], tunables, processors, out);
 }
 
+static const cb_choice CUDA_SLICE_TUNABLES[] = {
+    CB__LAUNCH_CHOICE("threads", "threads a block, a slice for every 32", CB__LAUNCH_THREAD_VALUES,
+                      128),
+    CB__LAUNCH_CHOICE("loads", "16-byte accesses of a thread in flight", CB__LAUNCH_LOAD_VALUES, 4),
+};
+
+static int slices_geometry(const cb_problem *problem, const int64_t *tunables, int processors,
+                           cb_geometry *out)
+{
+    (void)processors;
+    if (tunables[0] * tunables[1] > CB__LAUNCH_TURN_MAX)
+        return CB__LAUNCH_TURN_TOO_LONG;
+    *out = (cb_geometry){{(uint32_t)(problem->params[READ_SLICES] * 32 / tunables[0]), 1, 1},
+                         {(uint32_t)tunables[0], 1, 1},
+                         0};
+    return 0;
+}
+
+static int one_slice(const cb_problem *problem)
+{
+    return problem->params[READ_SLICES] == 1;
+}
+
+static int many_slices(const cb_problem *problem)
+{
+    return problem->params[READ_SLICES] > 1;
+}
+
+static const cb_device_code CUDA_SLICES = {cb__cuda_source, "twin_read", 75, slices_geometry};
 static const cb_device_code CUDA_READ = {cb__cuda_source, "twin_read", 75, cuda_geometry};
 static const cb_device_code CUDA_WRITE = {cb__cuda_source, "twin_write", 75, cuda_geometry};
 static const cb_device_code CUDA_COPY = {cb__cuda_source, "twin_copy", 75, cuda_geometry};
@@ -144,11 +185,58 @@ static void copy_reference(const cb_problem *problem, const void *const *logical
     }
 }
 
+/* twin_read with slices */
+
+static const cb_operand READ_TABLE[READ_OPERANDS] = {
+    {"src", CB_STREAM, CB_U32, "bytes/4 words", 0, 4294967295.0},
+    {"checksum", CB_OUTPUT, CB_U32,
+     "a word a slice: of u pieces of 512 bytes, slice s has u*s/slices up to u*(s+1)/slices", 0,
+     4294967295.0},
+    {"partial", CB_SCRATCH, CB_U32, "a line a worker and one that counts them; starts as zero", 0,
+     4294967295.0},
+};
+
+static uint64_t read_bytes(const cb_problem *problem, int operand)
+{
+    return operand == READ_CHECKSUM ? (uint64_t)problem->params[READ_SLICES] * sizeof(uint32_t)
+                                    : cb__read_bytes(problem, operand);
+}
+
+static void read_cost(const cb_problem *problem, cb_cost *cost)
+{
+    *cost = (cb_cost){set_bytes(problem), read_bytes(problem, READ_CHECKSUM), 0};
+}
+
+static void read_reference(const cb_problem *problem, const void *const *logical, int operand,
+                           uint64_t first, uint64_t count, double *value, double *bound)
+{
+    uint64_t bytes = set_bytes(problem), slices = (uint64_t)problem->params[READ_SLICES];
+    uint64_t units = (bytes + SLICE_UNIT - 1) / SLICE_UNIT;
+    const char *src = logical[READ_SRC];
+    (void)operand;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t from = units * (first + i) / slices * SLICE_UNIT;
+        uint64_t end = units * (first + i + 1) / slices * SLICE_UNIT;
+        end = end < bytes ? end : bytes;
+        uint32_t once = from < end ? cb__reference_checksum(src + from, end - from) : 0;
+        value[i] = problem->params[READ_PASSES] % 2 == 0 ? 0 : (double)once;
+        bound[i] = 0;
+    }
+}
+
 #define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
 
 static const cb_impl READ_IMPLS[] = {
+    {.name = "cuda_slices",
+     .help = "a slice a warp, 16-byte loads past the first cache",
+     .isa = CB_ISA_CUDA,
+     .tunables = CUDA_SLICE_TUNABLES,
+     .ntunables = COUNT(CUDA_SLICE_TUNABLES),
+     .covers = many_slices,
+     .device = &CUDA_SLICES},
     {.name = "cuda",
      .help = "16-byte loads past the first cache",
+     .covers = one_slice,
      .isa = CB_ISA_CUDA,
      .tunables = CUDA_READ_TUNABLES,
      .ntunables = COUNT(CUDA_READ_TUNABLES),
@@ -156,12 +244,14 @@ static const cb_impl READ_IMPLS[] = {
 #if CB_X86
     {.name = "avx512",
      .help = "512-bit loads: the bound of Intel's and Zen 5's L1",
+     .covers = one_slice,
      .isa = CB_ISA_AVX512,
      .tunables = READ_TUNABLES,
      .ntunables = 1,
      .run = cb__twin_read_avx512},
     {.name = "avx2",
      .help = "256-bit loads in pairs: the bound of Zen 2 to 4's L1",
+     .covers = one_slice,
      .isa = CB_ISA_AVX2,
      .tunables = READ_TUNABLES,
      .ntunables = 1,
@@ -169,6 +259,7 @@ static const cb_impl READ_IMPLS[] = {
 #endif
     {.name = "portable",
      .help = "16-byte vectors in C",
+     .covers = one_slice,
      .tunables = READ_TUNABLES,
      .ntunables = 1,
      .run = cb__twin_read_portable},
@@ -232,14 +323,14 @@ static const cb_kernel READ = {
     .formula = CB__READ_FORMULA,
     .dims = DIMS,
     .ndims = 1,
-    .params = PARAMS,
-    .nparams = 1,
-    .operands = CB__READ_TABLE,
+    .params = READ_PARAMS,
+    .nparams = COUNT(READ_PARAMS),
+    .operands = READ_TABLE,
     .noperands = READ_OPERANDS,
-    .bytes = cb__read_bytes,
-    .cost = cb__read_cost,
+    .bytes = read_bytes,
+    .cost = read_cost,
     .fill = cb__read_fill,
-    .reference = cb__read_reference,
+    .reference = read_reference,
     .impls = READ_IMPLS,
     .nimpls = COUNT(READ_IMPLS),
 };

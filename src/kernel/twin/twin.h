@@ -9,6 +9,9 @@ enum { READ_SRC, READ_CHECKSUM, READ_PARTIAL, READ_OPERANDS };
 enum { WRITE_SEED, WRITE_DST, WRITE_OPERANDS };
 enum { COPY_SRC, COPY_DST, COPY_OPERANDS };
 
+/* The parameters of twin_read likewise. */
+enum { READ_PASSES, READ_SLICES };
+
 /* The tunables likewise; the portable code has no non-temporal stores. */
 enum { READ_STREAMS };
 enum { WRITE_NONTEMPORAL };
