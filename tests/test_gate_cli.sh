@@ -149,6 +149,8 @@ grep -q "false alarm" "$scratch/out" "$scratch/g.md" && fault "a chance of false
 gate 4 "undecided      gated 4096" "gated needs" "tie            gated 16 " "over 1 comparison" -- --base "$base" \
     --head "$modules/gated_rebuilt.so" --shape 4096 --shape 16 --cache warm --device fake:llc=16KiB,memory=1500KiB \
     --seed 7
+gate 4 "gated is too small here to be cold: a launch touches 8 bytes" "28 KiB with" "--cache warm" -- --base "$base" \
+    --head "$modules/gated_rebuilt.so" --shape 1 --device fake:llc=16KiB,memory=1MiB
 
 # ---- Ctrl-C: what was measured is written, and marked ----
 many=""

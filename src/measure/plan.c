@@ -141,6 +141,37 @@ static void count_sets(const cb__case *c, const cb__device_info *info, bool cold
     plan->slots = cold ? plan->sets : plan->batch;
 }
 
+#define MIB 1048576.0
+
+/* Of a set that takes much more than it touches, that is the reason, and not its size. */
+static cb_status no_memory(const cb__case *c, const cb__device_info *info, bool cold,
+                           const cb__plan *plan, cb_error *err)
+{
+    uint64_t taken = plan->set_bytes + 2 * plan->slot_bytes;
+    double needed = (double)plan->memory_bytes / MIB, there = (double)info->memory_bytes / MIB;
+    double cache = (double)plan->llc_bytes / MIB;
+    if (cold && taken / 2 > plan->touched_bytes)
+        return cb_error_set(
+            err, CB_NO_MEMORY,
+            "%s is too small here to be cold: a launch touches %" PRIu64 " bytes, so %d sets must "
+            "be rotated to leave %.0f MiB of last-level cache behind, and each takes %.0f KiB with "
+            "its alignment and guards: %.0f MiB, and %.0f MiB are available; use --cache warm or a "
+            "larger shape",
+            c->kernel->name, plan->touched_bytes, plan->sets, cache, (double)taken / 1024, needed,
+            there);
+    if (!cold)
+        return cb_error_set(err, CB_NO_MEMORY,
+                            "%s needs %.1f MiB (operands, %d slots of outputs with their guards, "
+                            "the reference) and %.1f MiB are available",
+                            c->kernel->name, needed, plan->slots, there);
+    return cb_error_set(err, CB_NO_MEMORY,
+                        "%s needs %.1f MiB (a ring of %d sets of %.1f MiB: %.0f MiB of last-level "
+                        "cache must be left behind) and %.1f MiB are available; --cache warm needs "
+                        "one set",
+                        c->kernel->name, needed, plan->sets, (double)plan->set_bytes / MIB, cache,
+                        there);
+}
+
 static cb_status check_memory(const cb__case *c, const cb__device_info *info, bool cold,
                               cb__plan *plan, cb_error *err)
 {
@@ -156,13 +187,7 @@ static cb_status check_memory(const cb__case *c, const cb__device_info *info, bo
     plan->memory_bytes = too_many || all > UINT64_MAX ? UINT64_MAX : (uint64_t)all;
     if (plan->memory_bytes <= info->memory_bytes && !too_many)
         return CB_OK;
-    return cb_error_set(
-        err, CB_NO_MEMORY,
-        "%s needs %.1f MiB (%s of %d sets of %.1f MiB: %.0f MiB of last-level cache must be left "
-        "behind) and %.1f MiB are available%s",
-        c->kernel->name, (double)plan->memory_bytes / 1048576.0, cold ? "a ring" : "room",
-        plan->sets, (double)plan->set_bytes / 1048576.0, (double)plan->llc_bytes / 1048576.0,
-        (double)info->memory_bytes / 1048576.0, cold ? "; --cache warm needs one set" : "");
+    return no_memory(c, info, cold, plan, err);
 }
 
 static cb_status no_cold_state(const cb__case *c, cb_error *err)
