@@ -55,6 +55,36 @@ static void a_ring_is_over_four_times_the_last_level_in_whole_batches(void **sta
         }
 }
 
+/* A device that asks for long batches gets the rotation in one, several times over; no more sets
+ * than coldness needs. */
+static void long_batches_go_over_the_rotation_again(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *shape;
+        uint64_t batch_bytes;
+        bool whole, again;
+    } table[] = {{"1024x16384", 0, false, false},
+                 {"1024x16384", 8 * mib, false, false}, /* shorter than the rotation */
+                 {"1024x16384", 2048 * mib, true, true},
+                 {"8x64", 2048 * mib, false, false}}; /* too many sets for one batch */
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        cb__case c = toy(table[i].shape);
+        cb__device_info info = {.threads = 1,
+                                .llc_bytes = 60 * mib,
+                                .memory_bytes = UINT64_MAX,
+                                .batch_bytes = table[i].batch_bytes};
+        cb__plan p;
+        assert_int_equal(cb__plan_make(&c, &info, true, &p, NULL), CB_OK);
+        assert_int_equal(p.batch == p.k, table[i].whole);
+        assert_int_equal(p.passes > 1, table[i].again);
+        assert_true(p.passes >= 1 && p.batch <= CB__BATCH_MAX && p.k % p.batch == 0);
+        if (table[i].again)
+            assert_true(p.touched_bytes * (uint64_t)(p.batch * p.passes) >= table[i].batch_bytes &&
+                        p.touched_bytes * (uint64_t)(p.k - 1) < p.needed_bytes / 4 * 5);
+    }
+}
+
 static void warm_needs_one_set(void **state)
 {
     (void)state;
@@ -252,6 +282,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_ring_is_over_four_times_the_last_level_in_whole_batches),
+        cmocka_unit_test(long_batches_go_over_the_rotation_again),
         cmocka_unit_test(warm_needs_one_set),
         cmocka_unit_test(a_kernel_that_streams_nothing_has_no_cold_state),
         cmocka_unit_test(too_little_memory_says_needed_and_available),
