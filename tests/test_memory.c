@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,6 +198,22 @@ static void another_program_maps_it_filled_in(void **state)
     cb__region_fini(&region);
 }
 
+/* Who has the descriptor may write, but cannot take pages away from under those who map it. */
+static void a_shared_file_keeps_its_size(void **state)
+{
+    (void)state;
+    cb_error err = CB_ERROR_INIT;
+    cb__region region;
+    assert_int_equal(make_shared(2 * MiB, &region, &err), CB_OK);
+    fill(&region);
+    uint64_t sum = sum_of(&region);
+    assert_int_equal(ftruncate(region.fd, 0), -1);
+    assert_int_equal(ftruncate(region.fd, 8 << 20), -1);
+    assert_int_equal(fcntl(region.fd, F_ADD_SEALS, F_SEAL_WRITE), -1);
+    assert_true(sum_of(&region) == sum);
+    cb__region_fini(&region);
+}
+
 static void maps_a_file_that_ends_inside_a_huge_page(void **state)
 {
     (void)state;
@@ -270,6 +287,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(guards_stand_on_both_sides_and_go_with_the_region),
         cmocka_unit_test(collapse_keeps_the_bytes),
         cmocka_unit_test(another_program_maps_it_filled_in),
+        cmocka_unit_test(a_shared_file_keeps_its_size),
         cmocka_unit_test(maps_a_file_that_ends_inside_a_huge_page),
         cmocka_unit_test(impossible_sizes_are_refused),
         cmocka_unit_test(available_memory_honours_every_limit),

@@ -1,6 +1,7 @@
 #include "host/memory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,8 +44,9 @@ static cb_status reserve(size_t bytes, void **base, cb_error *err)
     size_t whole = span + 2 * huge_bytes;
     char *start = mmap(NULL, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (start == MAP_FAILED)
-        return cb_error_set(err, CB_NO_MEMORY, "cannot reserve %zu bytes of address space: %s",
-                            bytes, strerror(errno));
+        return cb_error_set(err, CB_NO_MEMORY,
+                            "cannot reserve %zu bytes of address space for %zu of memory: %s",
+                            whole, bytes, strerror(errno));
     char *aligned = (char *)(((uintptr_t)start + huge_bytes) & ~(uintptr_t)(huge_bytes - 1));
     char *first = aligned - page, *last = aligned + span + page;
     if (first > start)
@@ -91,7 +93,7 @@ cb_status cb__region_private(size_t bytes, cb__region *out, cb_error *err)
 static cb_status shared(const char *name, size_t bytes, size_t size, cb__region *out, cb_error *err)
 {
     *out = (cb__region)CB__REGION_INIT;
-    int fd = memfd_create(name, MFD_CLOEXEC);
+    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return cb_error_set(err, CB_NO_MEMORY, "cannot create memory file '%s': %s", name,
                             strerror(errno));
@@ -99,6 +101,9 @@ static cb_status shared(const char *name, size_t bytes, size_t size, cb__region 
     if (ftruncate(fd, (off_t)size) != 0)
         status = cb_error_set(err, CB_NO_MEMORY, "cannot size memory file '%s' to %zu bytes: %s",
                               name, bytes, strerror(errno));
+    else if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+        status = cb_error_set(err, CB_UNAVAILABLE, "cannot seal memory file '%s': %s", name,
+                              strerror(errno));
     else
         status = place(fd, bytes, size, out, err);
     if (status == CB_OK)

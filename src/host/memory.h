@@ -22,7 +22,8 @@ typedef struct cb__region {
 /* Private zero pages, huge pages asked for (madvise), nothing touched yet. */
 cb_status cb__region_private(size_t bytes, cb__region *out, cb_error *err);
 /* A memory file of that size, mapped shared, huge pages asked for; other processes map it by fd
- * (inherited, not CLOEXEC when passed through spawn). Untouched. */
+ * (inherited, not CLOEXEC when passed through spawn). Untouched. Sealed: no process can change its
+ * size, so that no touch of it is ever a bus error. */
 cb_status cb__region_shared(const char *name, size_t bytes, cb__region *out, cb_error *err);
 /* The same without room for a last huge page, which costs 7 ms to gather where a virtual machine's
  * fresh memory is slow (2 cores of Zen 4, 2026-11): for what nothing is timed on. */
