@@ -99,6 +99,9 @@ static outcome compare(const round_plan *plan, double margin, uint64_t seed)
         o.decision = cb__decide(&(cb__decision_facts){
             .claim = o.claim, .gate_closed = cb__aa_gate_closed(&gate, margin), .margin = margin});
     }
+    const cb__bounds said = o.claim.interval;
+    if (o.decision == CB__SLOWER || o.decision == CB__FASTER || o.decision == CB__TIE)
+        assert_true(said.lower <= o.claim.estimate && o.claim.estimate <= said.upper);
     o.position_effect = cb__median(effects, (size_t)o.claim.rounds);
     return o;
 }
@@ -149,8 +152,8 @@ static void identical_code_is_called_a_tie(void **state)
         print_tally(plan.name, &t);
         assert_true(t.left_out <= BOUND);
         assert_true(t.of[CB__SLOWER] + t.of[CB__FASTER] <= 1);
-        assert_int_equal(t.of[CB__UNSTABLE], 0);
         if (i != LOUD) {
+            assert_int_equal(t.of[CB__UNSTABLE], 0);
             assert_true(t.of[CB__TIE] >= RUNS * 95 / 100);
             assert_true(t.of[CB__INCOMPARABLE] + t.of[CB__INCONCLUSIVE] <= RUNS * 3 / 100);
         }

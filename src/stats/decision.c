@@ -2,24 +2,34 @@
 
 #include <math.h>
 
+/* The ends of the interval are the extremes of all looks, the estimate is of the last one: rounds
+ * that move while they are made can part them. */
+static bool parted(const cb__claim *claim)
+{
+    return claim->estimate < claim->interval.lower || claim->estimate > claim->interval.upper;
+}
+
 cb__decision cb__decide(const cb__decision_facts *facts)
 {
     const cb__claim *claim = &facts->claim;
     const cb__bounds interval = claim->interval;
     const double margin = log1p(facts->margin);
+    const bool last = facts->spent || claim->rounds >= CB__ROUNDS_MAX;
     if (facts->side_invalid)
         return CB__INCOMPARABLE;
     if (interval.lower > interval.upper)
         return CB__UNSTABLE;
     if (facts->gate_closed)
         return CB__INCOMPARABLE;
+    if (parted(claim))
+        return last ? CB__UNSTABLE : CB__ANOTHER_ROUND;
     if (claim->alarm.lower > 0 && claim->estimate > margin)
         return CB__SLOWER;
     if (claim->alarm.upper < 0 && claim->estimate < -margin)
         return CB__FASTER;
     if (-margin < interval.lower && interval.upper < margin)
         return CB__TIE;
-    return facts->spent || claim->rounds >= CB__ROUNDS_MAX ? CB__INCONCLUSIVE : CB__ANOTHER_ROUND;
+    return last ? CB__INCONCLUSIVE : CB__ANOTHER_ROUND;
 }
 
 bool cb__aa_gate_closed(const cb__claim *aa, double margin)

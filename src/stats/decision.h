@@ -32,9 +32,10 @@ typedef struct cb__decision_facts {
 } cb__decision_facts;
 
 /* B against A, in this order: a side is invalid: `incomparable`; the interval is empty: `unstable`;
- * gate closed: `incomparable`; the alarm's bounds above 0 and the estimate above log(1 + margin):
- * `slower`; below 0 and its negative: `faster`; the interval within the margin: `tie`; then another
- * round, or `inconclusive`. */
+ * gate closed: `incomparable`; the estimate outside the interval: another round, or `unstable`
+ * where none is left; the alarm's bounds above 0 and the estimate above log(1 + margin): `slower`;
+ * below 0 and its negative: `faster`; the interval within the margin: `tie`; then another round, or
+ * `inconclusive`. */
 cb__decision cb__decide(const cb__decision_facts *facts);
 
 /* Whether A and its second copy are told apart by more than the margin; `aa`: the claim of a rule
