@@ -7,6 +7,7 @@
 #include "cb_build_info.h"
 #include "cli.h"
 #include "coldbench/worker.h"
+#include "host/spawn.h"
 
 static const cb__verb *const verbs[] = {&cb__verb_run,    &cb__verb_compare, &cb__verb_gate,
                                         &cb__verb_probe,  &cb__verb_model,   &cb__verb_selftest,
@@ -67,7 +68,10 @@ int main(int argc, char **argv)
         valid[i] = verbs[i]->name;
         if (strcmp(argv[1], verbs[i]->name) == 0) {
             cb__stop_on_signals();
-            return written(verbs[i]->run(argc - 2, argv + 2));
+            cb__orphans_adopt();
+            status = verbs[i]->run(argc - 2, argv + 2);
+            cb__orphans_end();
+            return written(status);
         }
     }
     cb_error err = CB_ERROR_INIT;

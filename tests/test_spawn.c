@@ -95,6 +95,23 @@ static int role_partial(void)
     return 0;
 }
 
+/* A process in a session of its own that its parent did not wait for. Says its number. */
+static int role_daemon(void)
+{
+    if (fork() == 0) {
+        setsid();
+        pid_t pid = fork();
+        if (pid > 0) {
+            printf("%d\n", (int)pid);
+            fflush(stdout);
+            _exit(0);
+        }
+        stay();
+    }
+    wait(NULL);
+    return 0;
+}
+
 static int role_closed_stdout(void)
 {
     say("last");
@@ -178,6 +195,7 @@ static const struct {
     int (*run)(void);
 } roles[] = {
     {"echo", role_echo},
+    {"daemon", role_daemon},
     {"fault", role_fault},
     {"three", role_three},
     {"hang", role_hang},
@@ -507,6 +525,29 @@ static void nothing_outlives_its_parent(void **state)
     prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
+static void what_children_leave_behind_is_ended(void **state)
+{
+    (void)state;
+    cb__child child, other;
+    child = start("daemon", NULL, 0);
+    other = start("echo", NULL, 0);
+    pid_t orphan = line_pid(&child);
+    cb__child_end(&child, 60 * second_ns);
+    assert_int_equal(cb__orphans_end(), 0); /* nobody has asked for them */
+    cb__orphans_adopt();
+    kill(orphan, SIGKILL);
+    child = start("daemon", NULL, 0);
+    orphan = line_pid(&child);
+    cb__child_end(&child, 60 * second_ns);
+    assert_int_equal(cb__orphans_end(), 1);
+    assert_int_equal(kill(orphan, 0), -1);
+    assert_int_equal(cb__orphans_end(), 0);
+    assert_int_equal(kill(other.pid, 0), 0); /* a child is no orphan */
+    cb__child_end(&other, 60 * second_ns);
+    assert_int_equal(other.wait_status, 0);
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
+}
+
 static void what_cannot_start_says_why(void **state)
 {
     (void)state;
@@ -566,6 +607,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(descriptors_are_closed_without_close_range_too),
         cmocka_unit_test(the_child_starts_clean),
         cmocka_unit_test(nothing_outlives_its_parent),
+        cmocka_unit_test(what_children_leave_behind_is_ended),
         cmocka_unit_test(what_cannot_start_says_why),
         cmocka_unit_test(nothing_stays_open),
     };

@@ -458,3 +458,51 @@ void cb__child_end(cb__child *child, uint64_t grace_ns)
     cb__buf_fini(&child->stderr_tail);
     child->pid = -1;
 }
+
+/* ---- what children leave behind ---- */
+
+static bool adopting;
+
+void cb__orphans_adopt(void)
+{
+    adopting = prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+}
+
+/* Children that were started here lead a group of their own in this session; what they start and
+ * leave is in their group, which dies with them, or has made itself another session. */
+static bool is_orphan(pid_t pid)
+{
+    return getpgid(pid) != pid || getsid(pid) != getsid(0);
+}
+
+/* Kills those among our children now. Those of theirs are ours next time. */
+static int end_some(int *seen)
+{
+    char path[64];
+    int pid, killed = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    FILE *children = fopen(path, "re");
+    *seen = 0;
+    while (children && fscanf(children, "%d", &pid) == 1) {
+        if (!is_orphan(pid))
+            continue;
+        ++*seen;
+        if (waitpid(pid, NULL, WNOHANG) != 0) /* it has ended by itself */
+            continue;
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        killed++;
+    }
+    if (children)
+        fclose(children);
+    return killed;
+}
+
+int cb__orphans_end(void)
+{
+    enum { GENERATIONS_MAX = 1000 };
+    int all = 0, seen = adopting ? 1 : 0;
+    for (int i = 0; i < GENERATIONS_MAX && seen > 0; i++)
+        all += end_some(&seen);
+    return all;
+}

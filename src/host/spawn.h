@@ -46,6 +46,12 @@ cb_status cb__child_line(cb__child *child, uint64_t deadline_ns, const volatile 
 /* Asks (closes its stdin), waits up to grace_ns, then kills the group. Fills wait_status. Frees
  * everything. */
 void cb__child_end(cb__child *child, uint64_t grace_ns);
+/* From now on what children leave running becomes this process's, instead of init's (Linux: child
+ * subreaper). For a program of our own: every child of it must be started here, or lead a process
+ * group of this session. */
+void cb__orphans_adopt(void);
+/* Kills what was left running, and gives how many processes that were; 0 where none are adopted. */
+int cb__orphans_end(void);
 /* "exited with status N" or "died on signal N (name)". */
 void cb__child_fate(const cb__child *child, char *text, size_t size);
 

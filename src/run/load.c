@@ -107,6 +107,7 @@ cb_status cb__load_start(double longest_s, cb__load *load, cb_error *err)
             cb__load_stop(load, NULL);
             return status;
         }
+        setpgid(pid, pid); /* a child of ours, and no orphan: host/spawn.h */
         load->pids[load->n++] = pid;
     }
     return CB_OK;
