@@ -220,7 +220,7 @@ cb_status cb__duel_poison(cb__duel *duel, int arm, int slot, int phase, cb_error
     return status;
 }
 
-static cb_status launch_first(cb__duel *duel, int arm, cb_error *err)
+static cb_status launch_each(cb__duel *duel, int arm, cb_error *err)
 {
     const cb__backend *ops = duel->target.ops;
     cb__device *device = duel->target.device;
@@ -234,6 +234,17 @@ static cb_status launch_first(cb__duel *duel, int arm, cb_error *err)
         ops->launch(device, &side->tables->launches[i]);
         status = ops->sync(device, err);
     }
+    return status;
+}
+
+static cb_status launch_first(cb__duel *duel, int arm, cb_error *err)
+{
+    cb__duel_side *side = &duel->sides[arm];
+    uint64_t start = duel->target.ops->now_ns(duel->target.device);
+    cb_status status = launch_each(duel, arm, err);
+    uint64_t took = duel->target.ops->now_ns(duel->target.device) - start;
+    double ns = (double)took / duel->verified;
+    side->launch_ns = side->launch_ns > 0 ? fmin(side->launch_ns, ns) : ns;
     return status;
 }
 
@@ -371,6 +382,8 @@ cb_status cb__duel_run(cb__target target, const cb__duel_request *request, cb__d
     if (duel->failed >= 0)
         out->blocks = 0;
     out->elapsed_ns = target.ops->now_ns(target.device) - start;
+    for (int i = 0; i < request->narms; i++)
+        out->launch_ns = fmax(out->launch_ns, duel->sides[i].launch_ns);
     duel_close(duel);
     free(duel);
     return status;

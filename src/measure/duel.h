@@ -76,7 +76,8 @@ typedef struct cb__duel_result {
     int64_t *involuntary; /* [block]: context switches during it */
     double gap_ns;        /* median from the end of a slot to the start of the next of its block */
     int batch, repeats, readings;
-    double floor_ns; /* NaN where it was not asked for */
+    double floor_ns;  /* NaN where it was not asked for */
+    double launch_ns; /* a verified launch of the slowest arm, about; 0: none */
     uint64_t measured_ns, elapsed_ns;
 } cb__duel_result;
 

@@ -21,6 +21,7 @@ typedef struct cb__duel_side {
     int n;               /* launches */
     cb__batch *first;    /* the verified launches */
     cb__batch **batches; /* of the timed ones */
+    double launch_ns;    /* of the former, in the faster of two phases; 0: none yet */
     cb__arm arm;
 } cb__duel_side;
 

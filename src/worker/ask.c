@@ -88,6 +88,8 @@ static cb_status too_late(const cb__asker *asker, bool silent, cb_error *err)
     if (silent)
         return cb_error_set(err, CB_TIMEOUT, "the worker said nothing for %g s and was stopped",
                             asker->silence_s);
+    if (asker->until_ns)
+        return cb_error_set(err, CB_TIMEOUT, "the worker gave no answer in time and was stopped");
     return cb_error_set(err, CB_TIMEOUT, "the worker gave no answer in %g s and was stopped",
                         SILENCES_MAX * asker->silence_s);
 }
@@ -117,6 +119,8 @@ cb_status cb__worker_await(cb__worker *worker, const char *type, cb__json **answ
     bool more = true;
     *answer = NULL;
     uint64_t last_ns = cb__clock_ns() + SILENCES_MAX * silence_ns;
+    if (asker->until_ns && asker->until_ns < last_ns)
+        last_ns = asker->until_ns;
     while (status == CB_OK && more) {
         uint64_t until_ns = cb__clock_ns() + silence_ns;
         status = cb__child_line(&worker->child, until_ns < last_ns ? until_ns : last_ns,

@@ -231,6 +231,7 @@ void cb__duel_answer_write(const cb__duel_answer *a, int narms, cb__buf *line)
     cb__json_put_int(&w, "readings", r->readings);
     cb__json_put_real(&w, "gap_ns", r->gap_ns);
     cb__json_put_real(&w, "floor_ns", r->floor_ns);
+    cb__json_put_real(&w, "launch_ns", r->launch_ns);
     cb__json_put_int(&w, "measured_ns", (int64_t)r->measured_ns);
     cb__json_put_int(&w, "elapsed_ns", (int64_t)r->elapsed_ns);
     cb__json_put_real(&w, "clock_hz", a->clock_hz);
@@ -335,6 +336,7 @@ cb_status cb__duel_answer_read(const cb__json *json, const cb__work *work, const
     r->readings = (int)integer(json, "readings", CB__READINGS, &own);
     r->gap_ns = cb__answer_real(json, "gap_ns", &own);
     r->floor_ns = cb__answer_real(json, "floor_ns", &own);
+    r->launch_ns = cb__answer_real(json, "launch_ns", &own);
     r->measured_ns = (uint64_t)integer(json, "measured_ns", time_max, &own);
     r->elapsed_ns = (uint64_t)integer(json, "elapsed_ns", time_max, &own);
     a->clock_hz = cb__answer_real(json, "clock_hz", &own);

@@ -22,8 +22,9 @@ typedef struct cb__worker_command {
 
 typedef struct cb__asker {
     cb__worker_command command;
-    const volatile int *stop;                 /* may be NULL; nonzero: CB_INTERRUPTED */
-    double silence_s;                         /* a worker that says nothing for this long hangs */
+    const volatile int *stop; /* may be NULL; nonzero: CB_INTERRUPTED */
+    double silence_s;         /* a worker that says nothing for this long hangs */
+    uint64_t until_ns; /* on cb__clock_ns: one that has not answered by then has not; 0: no end */
     void (*progress)(void *arg, double done); /* may be NULL */
     void *arg;
 } cb__asker;
