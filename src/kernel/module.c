@@ -275,9 +275,11 @@ static cb_status suite_add(cb__suite *suite, cb__module *module, cb_error *err)
         const cb__module *other = NULL;
         const char *name = module->table->kernels[i]->name;
         if (cb__suite_find(suite, name, &other))
-            return cb_error_set(err, CB_USAGE,
-                                "module %s: its kernel '%s' is in module %s already; rename it",
-                                module->origin, name, other->origin);
+            return cb_error_set(
+                err, CB_USAGE,
+                "module %s: its kernel '%s' is in module %s already; rename it, or have "
+                "two builds of one kernel compared by coldbench gate",
+                module->origin, name, other->origin);
     }
     suite->modules[suite->nmodules++] = module;
     return CB_OK;
