@@ -224,7 +224,9 @@ static const struct {
     {"edits_input", "inputs"},     {"group_wrong", "bound"},   {"not_a_number", "finite"},
     {"fewer_bits", "bound"},       {"tires", "bound"},         {"fails", "launch"},
     {"crashes", "worker"},         {"leaves", "worker"},       {"garbage", "worker"},
-    {"hangs", "worker"},
+    {"hangs", "worker"},           {"closes", "worker"},       {"edits_later", "inputs"},
+    {"scribbles", "worker"},       {"pretends", "worker"},     {"aborts_at_exit", "worker"},
+    {"lets_go", "worker"},
 };
 
 static cb__check_status status_of(const cb__compare_side *side, const char *name)
@@ -267,6 +269,48 @@ static void a_wrong_side_is_named_and_the_others_go_on(void **state)
     }
 }
 
+/* Asking for another size fails, and that is all. */
+static void a_side_cannot_take_memory_away(void **state)
+{
+    (void)state;
+    cb__arena arena = CB__ARENA_INIT;
+    static cb__comparison c;
+    good(&(asked){DEVICE, {"faults/clean", "faults/shortens"}, "96x512", CB__WARM, 1, NULL, 1},
+         &arena, &c);
+    decided(&c, 0, CB__TIE);
+    cb__arena_fini(&arena);
+}
+
+/* On the machine's clock. What is told is the budget's end, and of nobody that he is wrong. */
+static void a_budget_that_is_too_short_is_said(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *side, *words, *why;
+    } rows[] = {
+        {"faults/naps", "", "the least budget is about"},
+        {"faults/hangs", "the budget has room for no more", "fewer than two sides"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        cb__arena arena = CB__ARENA_INIT;
+        static cb__comparison c;
+        cb__device_info info;
+        cb_error err = CB_ERROR_INIT;
+        asked a = {"cpu", {"faults/clean", rows[i].side}, "96x512", CB__WARM, 1, NULL, 60};
+        cb__compare_request r = request_of(&a);
+        r.budget_s = 2;
+        assert_int_equal(describe(&r, &info, &err), CB_OK);
+        assert_int_equal(cb__compare_plan(&r, &info, &c, &err), CB_OK);
+        assert_int_equal(cb__compare_measure(&r, &arena, &c, &err), CB_OK);
+        decided(&c, 0, CB__INCONCLUSIVE);
+        assert_int_equal(c.sides[1].verdict, CB_VERDICT_UNKNOWN);
+        assert_non_null(strstr(c.sides[1].evidence.unclear.message, rows[i].words));
+        if (!strstr(c.why, rows[i].why))
+            fail_msg("%s: %s", rows[i].side, c.why);
+        cb__arena_fini(&arena);
+    }
+}
+
 static void bits_are_compared(void **state)
 {
     (void)state;
@@ -301,9 +345,12 @@ static const struct {
 } refused[] = {
     {"stream_read", "stream_read@work=900", "24KiB", "spell work on both sides", CB__WARM},
     {"stream_read@work=900", "stream_read", "24KiB", "spell work on both sides", CB__WARM},
-    {"stream_read", "alu_chain", NULL, "needs a shape", CB__WARM},
+    {"stream_read", "alu_chain", NULL, "their dimensions differ", CB__WARM},
+    {"stream_read", "stream_read", NULL, "needs a shape", CB__WARM},
+    {"gemv_q4/portable", "stream_read/portable", "4096", "their dimensions differ", CB__WARM},
+    {"faults/clean", "renamed/clean", "96x512", "their operands differ", CB__WARM},
     {"faults/clean", "gemv_q4/portable", "64x64", "parameters differ", CB__WARM},
-    {"faults/clean", "twin_copy/portable", "64", "64", CB__WARM},
+    {"faults/clean", "twin_copy/portable", "64", "their dimensions differ", CB__WARM},
     {"alu_chain/portable", "alu_chain/portable", NULL, "no cold state", CB__COLD},
     {"stream_reed", "stream_read", "24KiB", "did you mean 'stream_read'", CB__WARM},
 };
@@ -374,12 +421,15 @@ int main(int argc, char **argv)
     int status = cb_worker_entry(argc, argv);
     if (status >= 0)
         return status;
+    cb__orphans_adopt();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_planted_is_found),
         cmocka_unit_test(offsets_of_processes_are_no_alarm),
         cmocka_unit_test(cold_and_warm_are_two_figures),
         cmocka_unit_test(the_best_of_three_has_its_ties),
         cmocka_unit_test(a_wrong_side_is_named_and_the_others_go_on),
+        cmocka_unit_test(a_side_cannot_take_memory_away),
+        cmocka_unit_test(a_budget_that_is_too_short_is_said),
         cmocka_unit_test(bits_are_compared),
         cmocka_unit_test(dispatch_is_said),
         cmocka_unit_test(what_cannot_be_compared_is_refused),

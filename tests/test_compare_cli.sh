@@ -58,6 +58,7 @@ expect 2 "unknown kernel 'stream_reed'" "did you mean 'stream_read'" -- $a strea
 expect 2 "unknown option '--margn'" "did you mean '--margin'" -- $a $b --margn 1%
 expect 2 "spell work on both sides" -- stream_read stream_read@work=900 $warm
 expect 2 "cannot be compared" -- stream_read twin_read $warm
+expect 2 "cannot be compared: their dimensions differ" -- gemv_q4 stream_read --shape 4096 $fake
 expect 2 "alu_chain streams no operand" "--cache warm" -- alu_chain alu_chain $fake
 expect 2 "the minimum is 0.2 s" -- $a $b $warm --budget 0.1
 expect 2 "--alpha" -- $a $b $warm --alpha 2
@@ -76,6 +77,7 @@ expect 0 -- $b $a $warm
 said "stream_read@work=1000/portable is faster than stream_read@work=1050/portable: 0.9"
 expect 0 -- $a $a $warm
 said "against itself (an A/A run): tie, 1.0000x"
+said "(no gate before 10 rounds)"
 expect 0 -- $a $b $warm --margin 10%
 said "is a tie with stream_read@work=1000/portable (a little slower): 1.0"
 expect 4 -- $a $a $warm --device fake:llc=256KiB,process=0.05,process_arm=1
@@ -110,11 +112,30 @@ said "faults/crashes: wrong"
 said "died on signal 6"
 expect 1 -- $a $b $warm --device fake:llc=256KiB,peak_gbs=30
 said "is incomparable with"
+expect 1 -- faults/clean faults/closes faults/clean --kernel "$faults" --shape 96x512 $fake
+said "faults/closes: wrong"
+unsaid "    faults/clean: "
+said "faults/clean against itself (an A/A run): tie"
+expect 1 -- faults/clean faults/takes_descriptors faults/clean --kernel "$faults" --shape 96x512 $fake --json "$scratch/record"
+said "faults/takes_descriptors: wrong"
+said "Too many open files"
+said "faults/clean against itself (an A/A run): tie"
+grep -q "Too many open files" "$scratch/record" || fault "the record does not say what was short"
+expect 1 -- faults/clean faults/lets_go faults/clean --kernel "$faults" --shape 96x512 $fake
+said "behind"
+
+# ---- what is short is said, and is no interrupt ----
+(ulimit -n 16 && "$program" compare $a $b $warm --json "$scratch/record") >"$scratch/out" 2>"$scratch/err"
+got=$?
+[ "$got" = 3 ] || fault "16 descriptors: status $got, not 3"
+said "Too many open files"
+unsaid "interrupted"
+grep -q '"why": ".*Too many open files' "$scratch/record" || fault "the record does not say why it is incomplete"
 
 # ---- a kernel of two files, and two files ----
 expect 0 -- faults/clean faults/clean --kernel "$faults" --kernel "$seeded/seeded_NONE.so" --shape 96x512 $fake
 cp "$faults" "$scratch/mine.so"
-expect 2 "rename it" -- faults/clean faults/clean --kernel "$faults" --kernel "$scratch/mine.so" --shape 96x512 $fake
+expect 2 "rename it" "coldbench gate" -- faults/clean faults/clean --kernel "$faults" --kernel "$scratch/mine.so" --shape 96x512 $fake
 
 # ---- first slots that are slow or fast: printed as such, and no difference ----
 for place in 0.05 0 -0.05; do
@@ -146,6 +167,8 @@ for key in schema kind complete seed started startup_s measure_s tool host devic
     said "\"$key\":"
 done
 unsaid '"best":'
+awk '/"aa_ratio":/ { seen = on = 1 } on && /null/ { bad = 1 } /}/ { on = 0 } END { exit bad || !seen }' "$scratch/out" ||
+    fault "the A/A ratio is not four numbers"
 # Six spaces: of the result; ten: of a round; two: of the command. All rounds together are the whole.
 awk '/^  "measure_s":/ { all = $2 + 0 } /^      "measure_s":/ { result = $2 + 0 }
     /^          "measure_s":/ { rounds++; sum += $2 } /^          "startup_s":/ { starts++ }

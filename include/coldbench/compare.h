@@ -119,16 +119,18 @@ typedef struct cb_compare_ratio {
 typedef struct cb_compare_result {
     cb_compare_decision decision;
     cb_compare_scope scope;
-    cb_compare_ratio ratio;    /* time of b over time of a */
-    cb_compare_ratio aa_ratio; /* of a second copy of a over a, measured beside: should hold 1 */
-    double a_ns, b_ns;         /* of one call: median of the rounds' medians */
-    double detectable;         /* smallest effect these rounds could have told: 0.004 for 0.4 % */
-    double position_effect;    /* how much slower the earlier slot of a block is; 0.01 for 1 % */
-    double seconds;            /* wall time of the comparison */
-    int rounds, blocks;        /* rounds that count, and blocks of them all */
-    bool aa;                   /* the same code on both sides */
-    bool bit_identical;        /* equal outputs, where they were looked at */
-    bool dispatch;             /* both within 1.25x of calling what does nothing */
+    cb_compare_ratio ratio; /* time of b over time of a */
+    /* Of a second copy of a over a, measured beside; lo and hi: the middle of the rounds, with
+     * coverage 0.95 or all of them. */
+    cb_compare_ratio aa_ratio;
+    double a_ns, b_ns;      /* of one call: median of the rounds' medians */
+    double detectable;      /* smallest effect these rounds could have told: 0.004 for 0.4 % */
+    double position_effect; /* how much slower the earlier slot of a block is; 0.01 for 1 % */
+    double seconds;         /* wall time of the comparison */
+    int rounds, blocks;     /* rounds that count, and blocks of them all */
+    bool aa;                /* the same code on both sides */
+    bool bit_identical;     /* equal outputs, where they were looked at */
+    bool dispatch;          /* both within 1.25x of calling what does nothing */
     /* CB_HOLDS_FOR_IMAGE: the signs of all blocks say that b differs in this image, be it by
      * less than the margin. A diagnostic; it may be layout. */
     bool differs_in_image;

@@ -48,7 +48,8 @@ static cb_status same_signature(const cb_kernel *a, const cb_kernel *b, cb_error
         params = strcmp(a->params[i].name, b->params[i].name) == 0;
     for (int i = 0; i < a->noperands && operands; i++)
         operands = a->operands[i].role == b->operands[i].role &&
-                   a->operands[i].type == b->operands[i].type;
+                   a->operands[i].type == b->operands[i].type &&
+                   strcmp(a->operands[i].name, b->operands[i].name) == 0;
     if (!dims)
         return signatures_differ(a, b, "dimensions", err);
     if (!params)
@@ -126,14 +127,18 @@ cb_status cb__compare_plan(const cb__compare_request *r, const cb__device_info *
         return cb_error_set(err, CB_USAGE, "2 to %d sides can be compared, not %d", CB__SIDES_MAX,
                             r->nsides);
     cb_status status = CB_OK;
+    /* A shape of one is none of the other: what they are comes first. */
+    for (int i = 0; i < r->nsides && status == CB_OK; i++) {
+        status = cb__case_parse_variant(cb__side_suite(r, i), r->variants[i],
+                                        cb__isa_of(info, r->isa), &cases[i], err);
+        if (status == CB_OK && i > 0)
+            status = same_signature(cases[0].kernel, cases[i].kernel, err);
+    }
     for (int i = 0; i < r->nsides && status == CB_OK; i++) {
         status = cb__case_parse(cb__side_suite(r, i), r->variants[i], r->shape,
                                 cb__isa_of(info, r->isa), &cases[i], err);
-        for (int j = 0; j < i && status == CB_OK; j++) {
-            status = same_signature(cases[j].kernel, cases[i].kernel, err);
-            if (status == CB_OK)
-                status = parameters_meant(&cases[j], &cases[i], err);
-        }
+        for (int j = 0; j < i && status == CB_OK; j++)
+            status = parameters_meant(&cases[j], &cases[i], err);
     }
     return status == CB_OK ? cb__compare_plan_cases(r, info, cases, out, err) : status;
 }
@@ -177,6 +182,49 @@ static double left_s(const cb__comparing *s)
     return s->request->budget_s - elapsed_s(s);
 }
 
+#define GRACE_S 0.5       /* a round that is nearly over is worth it */
+#define SILENCE_MIN_S 1.0 /* a process needs this to start where all processors are taken */
+
+cb__asker cb__asker_within(const cb__comparing *s, double patience_s)
+{
+    cb__asker asker = s->request->asker;
+    asker.silence_s += patience_s;
+    if (clock_is_virtual(s))
+        return asker;
+    double room_s = fmax(left_s(s), 0) + patience_s;
+    asker.silence_s = fmin(asker.silence_s, fmax(room_s / 2, SILENCE_MIN_S));
+    asker.until_ns = cb__clock_ns() + (uint64_t)((room_s + GRACE_S) * 1e9);
+    return asker;
+}
+
+bool cb__asker_spent(const cb__asker *asker)
+{
+    return asker->until_ns && cb__clock_ns() >= asker->until_ns;
+}
+
+bool cb__asker_hurried(const cb__comparing *s, const cb__asker *asker)
+{
+    return asker->silence_s < s->request->asker.silence_s;
+}
+
+#define HOPELESS 4   /* a launch was looked at twice, and may have been interrupted both times */
+#define LONG_S 0.001 /* of a launch; shorter ones are what the least budget supposes */
+
+bool cb__budget_holds(cb__comparing *s, const cb__duel_result *r)
+{
+    cb__comparison *out = s->out;
+    double launch_s = r->launch_ns * 1e-9;
+    int launches = CB__PHASES * cb__plan_verified(&out->sides[0].plan) + BLOCKS_MIN + 2;
+    double needed_s = CB__ROUNDS_MIN * (cb__sides_in(s) + 1) * launches * launch_s;
+    if (s->request->process || !(launch_s > LONG_S) || needed_s < HOPELESS * left_s(s))
+        return true;
+    s->spent = true;
+    snprintf(out->why, sizeof out->why,
+             "a launch takes %.2g s: the least budget is about %.0f s, of which %.2g s were left",
+             launch_s, ceil(needed_s), fmax(left_s(s), 0));
+    return false;
+}
+
 typedef struct round_size {
     int blocks, blocks_min;
     uint64_t limit_ns;
@@ -207,7 +255,7 @@ static cb_status rounds(cb__comparing *s, cb_error *err)
 {
     cb__comparison *out = s->out;
     double beside_s = STARTUP_S, longest_s = 0;
-    while (two_are_in(s) && out->nrounds < CB__ROUNDS_MAX) {
+    while (two_are_in(s) && out->nrounds < CB__ROUNDS_MAX && !s->spent) {
         bool done = false;
         double before = elapsed_s(s), parked_s = s->parking_s;
         say(s->request, "round", out->nrounds);
@@ -258,9 +306,28 @@ static cb_status measure(cb__comparing *s, cb_error *err)
     if (status == CB_OK)
         status = rounds(s, err);
     cb__park_clear(s);
-    if (status == CB_OK)
-        cb__stages_inputs(s);
-    return status;
+    return status == CB_OK && !s->spent ? cb__stages_inputs(s, err) : status;
+}
+
+static void say_why(cb__comparing *s, const cb_error *err)
+{
+    cb__comparison *c = s->out;
+    if (c->why[0])
+        return;
+    if (!c->complete)
+        snprintf(c->why, sizeof c->why, "%s",
+                 !err || err->status == CB_INTERRUPTED ? "interrupted" : err->message);
+    else if (c->nrounds >= CB__ROUNDS_MAX)
+        snprintf(c->why, sizeof c->why, "%d rounds were made, and no more are", c->nrounds);
+    else if (!two_are_in(s))
+        snprintf(c->why, sizeof c->why, "fewer than two sides were left");
+    else if (c->nrounds < CB__ROUNDS_MIN)
+        snprintf(c->why, sizeof c->why,
+                 "the budget (%.2g s) was spent after %d of the %d rounds that an answer needs",
+                 s->request->budget_s, c->nrounds, CB__ROUNDS_MIN);
+    else
+        snprintf(c->why, sizeof c->why, "the budget (%.2g s) was spent after %d rounds",
+                 s->request->budget_s, c->nrounds);
 }
 
 cb_status cb__compare_measure(const cb__compare_request *r, cb__arena *arena, cb__comparison *out,
@@ -283,6 +350,7 @@ cb_status cb__compare_measure(const cb__compare_request *r, cb__arena *arena, cb
     outputs_digest(s);
     cb__sides_judge(s);
     cb__pairs_judge(s, true);
+    say_why(s, err);
     cb__best_of(out);
     out->wall_s = (double)(cb__clock_ns() - s->start_ns) * 1e-9;
     cb__stages_close(s);

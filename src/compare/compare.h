@@ -107,6 +107,7 @@ typedef struct cb__comparison {
     bool tied[CB__SIDES_MAX];
     double wall_s, measure_s;
     bool measured, complete;
+    char why[1000];       /* it ended before every pair was decided; "": it did not */
     cb_resident resident; /* warm: what the machine model says; set by the caller */
     uint64_t seed;
 } cb__comparison;
@@ -130,6 +131,9 @@ cb_status cb__compare_measure(const cb__compare_request *request, cb__arena *are
 double cb__compare_detectable(const cb__compare_pair *pair);
 /* exp of lower, estimate, upper: time of b over time of a; coverage 1 - alpha over all claims. */
 cb__interval cb__compare_ratio(const cb__comparison *c, const cb__claim *claim);
+/* Of the first side's second copy over itself: median and order statistics over the rounds. */
 cb__interval cb__compare_aa_ratio(const cb__comparison *c);
+/* Rounds without which the A/A gate cannot close, whatever they say. */
+int cb__compare_gate_rounds(const cb__comparison *c);
 
 #endif

@@ -62,6 +62,11 @@ static bool invalid(const cb__compare_side *side)
     return side->verdict == CB_VERDICT_WRONG || side->verdict == CB_VERDICT_IMPOSSIBLE;
 }
 
+static bool unclear(const cb__compare_side *side)
+{
+    return side->evidence.unclear.status != CB_OK;
+}
+
 static bool dispatch(const cb__comparison *c, const cb__compare_pair *p)
 {
     double slower = fmax(c->sides[p->a].time_ns.mid, c->sides[p->b].time_ns.mid);
@@ -84,6 +89,8 @@ bool cb__pairs_judge(cb__comparing *s, bool spent)
                                     .margin = c->margin,
                                     .spent = spent};
         p->decision = cb__decide(&facts);
+        if (unclear(a) || unclear(b))
+            p->decision = p->decision == CB__INCOMPARABLE ? CB__INCOMPARABLE : CB__INCONCLUSIVE;
         p->dispatch = dispatch(c, p);
         p->bit_identical = a->steady && b->steady && a->digest == b->digest;
         decided = decided && p->decision != CB__ANOTHER_ROUND;
@@ -168,10 +175,15 @@ static const cb__compare_pair *pair_of(const cb__comparison *c, int a, int b)
     return NULL;
 }
 
+static bool left_out(const cb__compare_side *side)
+{
+    return invalid(side) || unclear(side);
+}
+
 /* Log time against the first side's, paired; of itself, without that side. */
 static double standing(const cb__comparison *c, int side)
 {
-    if (invalid(&c->sides[0]))
+    if (left_out(&c->sides[0]))
         return log(c->sides[side].time_ns.mid);
     return side == 0 ? 0 : pair_of(c, 0, side)->claim.estimate;
 }
@@ -180,13 +192,13 @@ static double standing(const cb__comparison *c, int side)
 void cb__best_of(cb__comparison *c)
 {
     c->best = -1;
-    for (int i = 0; i < c->nsides && c->nsides > 2 && c->nrounds > 0; i++)
-        if (!invalid(&c->sides[i]) && isfinite(standing(c, i)) &&
+    for (int i = 0; i < c->nsides && c->nsides > 2 && c->nrounds >= CB__ROUNDS_MIN; i++)
+        if (!left_out(&c->sides[i]) && isfinite(standing(c, i)) &&
             (c->best < 0 || standing(c, i) < standing(c, c->best)))
             c->best = i;
     for (int i = 0; i < c->nsides; i++) {
         c->tied[i] = false;
-        if (c->best < 0 || i == c->best || invalid(&c->sides[i]))
+        if (c->best < 0 || i == c->best || left_out(&c->sides[i]))
             continue;
         const cb__compare_pair *p = pair_of(c, c->best, i);
         c->tied[i] = p->decision != (p->a == c->best ? CB__SLOWER : CB__FASTER);
@@ -208,6 +220,16 @@ cb__interval cb__compare_ratio(const cb__comparison *c, const cb__claim *claim)
 
 cb__interval cb__compare_aa_ratio(const cb__comparison *c)
 {
-    cb__claim claim = cb__rank_rule_claim(&c->gate);
-    return cb__compare_ratio(c, &claim);
+    double ratios[CB__ROUNDS_MAX];
+    for (int i = 0; i < c->gate.rounds; i++)
+        ratios[i] = exp(c->gate.effect[i]);
+    return cb__interval_of(ratios, (size_t)c->gate.rounds);
+}
+
+int cb__compare_gate_rounds(const cb__comparison *c)
+{
+    int n = CB__ROUNDS_MIN;
+    while (n < CB__ROUNDS_MAX && cb__rank_threshold(CB__TWO_COPIES, n, c->gate.bar) == 0)
+        n++;
+    return n;
 }

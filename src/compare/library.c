@@ -108,12 +108,16 @@ __attribute__((format(printf, 2, 3))) static void note(cb_compare_result *result
 
 static void say_faults(const cb__comparison *c, cb_compare_result *result)
 {
-    for (int i = 0; i < c->nsides; i++)
+    for (int i = 0; i < c->nsides; i++) {
+        if (c->sides[i].evidence.unclear.status != CB_OK)
+            note(result, "'%s' was not judged: %s", c->sides[i].name,
+                 c->sides[i].evidence.unclear.message);
         for (int j = 0; j < c->sides[i].nchecks; j++) {
             const cb__check *check = &c->sides[i].checks[j];
             if (check->status == CB__FAIL)
                 note(result, "'%s': %s", c->sides[i].name, check->detail);
         }
+    }
     if (c->gate_closed)
         note(result, "'%s' differs from its own second copy", c->sides[0].name);
     if (!c->complete)

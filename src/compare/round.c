@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "coldbench/random.h"
 #include "compare/session.h"
@@ -12,8 +13,8 @@ bool cb__side_in(const cb__comparing *s, int side)
 {
     const cb__evidence *e = &s->out->sides[side].evidence;
     const cb__findings *f = &e->findings;
-    return e->launch.status == CB_OK && e->worker.status == CB_OK && !e->inputs_changed &&
-           !f->unwritten && !f->guard_bytes && !f->nonfinite && !f->beyond;
+    return e->launch.status == CB_OK && e->worker.status == CB_OK && e->unclear.status == CB_OK &&
+           !e->inputs_changed && !f->unwritten && !f->guard_bytes && !f->nonfinite && !f->beyond;
 }
 
 int cb__sides_in(const cb__comparing *s)
@@ -47,8 +48,8 @@ int cb__arms_of(const cb__comparing *s, const cb__stage *stage, bool copies, cb_
     return n;
 }
 
-static cb__work duel_work(const cb__comparing *s, const cb__stage *stage, bool copies,
-                          int side[CB__ARMS_MAX])
+cb__work cb__round_work(const cb__comparing *s, const cb__stage *stage, bool copies,
+                        int side[CB__ARMS_MAX])
 {
     cb__work work = cb__compare_work(s, stage, "duel");
     cb__arms_of(s, stage, copies, &work, side);
@@ -164,28 +165,23 @@ static bool edited(cb__comparing *s, const cb__work *work, const cb__duel_result
     return any;
 }
 
+void cb__round_findings(cb__comparing *s, cb__stage *stage, const cb__work *work,
+                        const cb__duel_result *r, const int *side)
+{
+    if (!edited(s, work, r, side) && !failed(s, stage, work, r, side))
+        verify(s, stage, work, r, side);
+}
+
 /* ---- asking ---- */
 
-static bool own(cb_status status)
+static volatile int32_t *at_work(const cb__stage *stage)
 {
-    return status == CB_CRASHED || status == CB_TIMEOUT || status == CB_GARBAGE ||
-           status == CB_WRONG;
+    return (volatile int32_t *)((char *)stage->exchange.base + CB__EXCHANGE_AT_WORK);
 }
 
-static int32_t *at_work(const cb__stage *stage)
+int cb__round_at_work(const cb__stage *stage)
 {
-    return (int32_t *)((char *)stage->exchange.base + CB__EXCHANGE_AT_WORK);
-}
-
-/* Who was at work when the process ended; a death in between (while loading, say) is everyone's. */
-static void blame(cb__comparing *s, const cb__stage *stage, int narms, const int side[CB__ARMS_MAX],
-                  cb_error *err)
-{
-    int arm = *at_work(stage) - 1;
-    for (int i = 0; i < narms; i++)
-        if (arm < 0 || arm >= narms || i == arm)
-            s->out->sides[side[i]].evidence.worker = *err;
-    cb_error_clear(err);
+    return *at_work(stage);
 }
 
 extern char **environ;
@@ -240,17 +236,33 @@ cb_status cb__round_start(cb__comparing *s, cb__stage *stages, int nstages, uint
                    : cb__worker_start(asker, environment, fds, n, worker, err);
 }
 
-static void end(const cb__comparing *s, cb__worker *worker, bool good)
+/* What it left running would disturb all that is measured after it. */
+static cb_status ended_well(const cb__worker *worker, int left, cb_error *err)
 {
-    const cb__round_process *process = s->request->process;
-    if (process)
-        process->end(process->arg, worker, good);
-    else
-        cb__worker_end(worker, good);
+    char fate[64];
+    int status = worker->child.wait_status;
+    cb__child_fate(&worker->child, fate, sizeof fate);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        return cb_error_set(err, CB_CRASHED, "answered, and then %s", fate);
+    return left == 0 ? CB_OK
+                     : cb_error_set(err, CB_CRASHED, "left %d process%s behind", left,
+                                    left > 1 ? "es" : "");
 }
 
-static cb_status ask_duel(cb__comparing *s, cb__stage *stage, cb__worker *worker,
-                          const cb__work *work, cb__duel_answer *answer, cb_error *err)
+cb_status cb__round_end(cb__comparing *s, cb__worker *worker, cb_status status, cb_error *err)
+{
+    const cb__round_process *process = s->request->process;
+    if (process) {
+        process->end(process->arg, worker, status == CB_OK);
+        return status;
+    }
+    cb__worker_end(worker, status == CB_OK);
+    int left = cb__orphans_end();
+    return status == CB_OK ? ended_well(worker, left, err) : status;
+}
+
+cb_status cb__round_ask(cb__comparing *s, cb__stage *stage, cb__worker *worker,
+                        const cb__work *work, cb__duel_answer *answer, cb_error *err)
 {
     cb__json *json = NULL;
     *at_work(stage) = 0;
@@ -261,45 +273,122 @@ static cb_status ask_duel(cb__comparing *s, cb__stage *stage, cb__worker *worker
     return status;
 }
 
+/* What was known of the sides before an answer, so that it can be taken back. */
+typedef struct snapshot {
+    cb__evidence evidence[CB__SIDES_MAX];
+    bool steady[CB__SIDES_MAX], seen[CB__SIDES_MAX];
+    uint64_t digests[CB__SIDES_MAX];
+    int in;
+} snapshot;
+
+static void remember(const cb__comparing *s, const cb__stage *stage, snapshot *b)
+{
+    for (int i = 0; i < s->request->nsides; i++) {
+        b->evidence[i] = s->out->sides[i].evidence;
+        b->steady[i] = s->out->sides[i].steady;
+        b->seen[i] = stage->seen[i];
+        b->digests[i] = stage->digests[i];
+    }
+    b->in = cb__sides_in(s);
+}
+
+static void take_back(cb__comparing *s, cb__stage *stage, const snapshot *b)
+{
+    for (int i = 0; i < s->request->nsides; i++) {
+        s->out->sides[i].evidence = b->evidence[i];
+        s->out->sides[i].steady = b->steady[i];
+        stage->seen[i] = b->seen[i];
+        stage->digests[i] = b->digests[i];
+    }
+}
+
+/* Outputs that are wrong because another side has spoilt what all read are not their side's fault.
+ * `first`: the stages that this process has seen. */
+static cb_status verify_fairly(cb__comparing *s, int first, int last, const cb__work *work,
+                               const cb__duel_result *r, const int *side, cb_error *err)
+{
+    cb__stage *stage = &s->stages[last];
+    snapshot b;
+    remember(s, stage, &b);
+    verify(s, stage, work, r, side);
+    int out = b.in - cb__sides_in(s);
+    if (out == 0 || (out == 1 && cb__rings_intact(s, stage)))
+        return CB_OK;
+    take_back(s, stage, &b);
+    cb_error_set(err, CB_WRONG, "%s",
+                 out > 1 ? "the outputs of several sides were wrong"
+                         : "the digest of the inputs changed");
+    return cb__alone(s, first, last, work, -1, err);
+}
+
 /* ---- ragged shapes ---- */
+
+typedef struct ragged {
+    cb__asker asker;
+    cb__worker worker;
+    bool running;
+    cb__work work; /* the last request, for: */
+    int side[CB__ARMS_MAX];
+} ragged;
+
+static cb_status ragged_start(cb__comparing *s, ragged *r, cb_error *err)
+{
+    if (r->running)
+        return CB_OK;
+    r->asker = cb__asker_within(s, 0);
+    cb_status status = cb__round_start(s, &s->stages[1], s->nstages - 1, s->request->seed,
+                                       &r->asker, &r->worker, err);
+    r->running = status == CB_OK;
+    return status;
+}
+
+/* *again: without a side that is out. */
+static cb_status ragged_one(cb__comparing *s, int i, ragged *r, bool *again, cb_error *err)
+{
+    cb__stage *stage = &s->stages[i];
+    cb__duel_answer answer = {0};
+    cb_status status = ragged_start(s, r, err);
+    if (status != CB_OK)
+        return status;
+    int before = cb__sides_in(s);
+    r->work = cb__round_work(s, stage, false, r->side);
+    r->work.duel.look = true;
+    status = cb__round_ask(s, stage, &r->worker, &r->work, &answer, err);
+    if (status != CB_OK) {
+        cb__round_end(s, &r->worker, status, NULL);
+        r->running = false;
+        cb_error_prefix(err, "shape %s", stage->shape);
+        status = cb__blame(s, 1, i, &r->work, r->side, &r->asker, err);
+    } else if (edited(s, &r->work, &answer.result, r->side)) {
+        cb__round_end(s, &r->worker, CB_WRONG,
+                      NULL); /* whoever has a ring now: it lacks the file */
+        r->running = false;
+        status = cb__stages_refill(s, 1, s->nstages - 1, err);
+    } else if (!failed(s, stage, &r->work, &answer.result, r->side)) {
+        status = verify_fairly(s, 1, i, &r->work, &answer.result, r->side, err);
+        *again = false;
+        cb__budget_holds(s, &answer.result);
+    }
+    if (cb__sides_in(s) == before)
+        *again = false;
+    return status;
+}
 
 cb_status cb__verify_ragged(cb__comparing *s, cb_error *err)
 {
-    cb__worker worker;
-    bool running = false;
+    ragged r = {.running = false};
     cb_status status = CB_OK;
-    for (int i = 1; i < s->nstages && status == CB_OK && cb__sides_in(s) > 0; i++) {
-        cb__stage *stage = &s->stages[i];
-        cb__duel_answer answer = {0};
-        int side[CB__ARMS_MAX];
-        if (!running)
-            status = cb__round_start(s, &s->stages[1], s->nstages - 1, s->request->seed,
-                                     &s->request->asker, &worker, err);
-        if (status != CB_OK)
-            return status;
-        running = true;
-        cb__work work = duel_work(s, stage, false, side);
-        work.duel.look = true;
-        status = ask_duel(s, stage, &worker, &work, &answer, err);
-        if (status == CB_OK && edited(s, &work, &answer.result, side)) {
-            status = cb__stage_refill(s, stage, err);
-            i--;
-        } else if (status == CB_OK && failed(s, stage, &work, &answer.result, side)) {
-            i--;
-        } else if (status == CB_OK) {
-            verify(s, stage, &work, &answer.result, side);
-        } else if (own(status)) {
-            cb__worker_end(&worker, false);
-            running = false;
-            cb_error_prefix(err, "shape %s", stage->shape);
-            blame(s, stage, work.duel.narms, side, err);
-            status = cb__stages_refill(s, 1, s->nstages - 1, err);
-            i--; /* the others, on the same shape */
-        }
+    for (int i = 1; i < s->nstages && status == CB_OK && cb__sides_in(s) > 0 && !s->spent;) {
+        bool again = true;
+        status = ragged_one(s, i, &r, &again, err);
+        i += !again;
     }
-    if (running)
-        cb__worker_end(&worker, status == CB_OK);
-    return status;
+    if (!r.running)
+        return status;
+    cb_status ended = cb__round_end(s, &r.worker, status, err);
+    return status == CB_OK && ended != CB_OK
+               ? cb__blame(s, 1, s->nstages - 1, &r.work, r.side, &r.asker, err)
+               : status;
 }
 
 /* ---- a round ---- */
@@ -320,23 +409,22 @@ static cb_status thetas(cb__comparing *s, cb__compare_round *round, cb_error *er
     return CB_OK;
 }
 
+/* *asked: the process was there; what goes wrong then may be a side's doing. */
 static cb_status ask_round(cb__comparing *s, const cb__work *work, cb__compare_round *round,
-                           double silence_s, cb_error *err)
+                           const cb__asker *asker, bool *asked, cb_error *err)
 {
-    cb__asker asker = s->request->asker;
     cb__worker worker;
     bool parks = cb__parks(s);
-    asker.silence_s += silence_s;
     cb_status status = parks ? cb__park_take(s, &worker, err)
-                             : cb__round_start(s, s->stages, 1, work->seed, &asker, &worker, err);
+                             : cb__round_start(s, s->stages, 1, work->seed, asker, &worker, err);
+    *asked = status == CB_OK;
     if (status != CB_OK)
         return status;
-    worker.asker = &asker;
-    status = ask_duel(s, &s->stages[0], &worker, work, &round->answer, err);
-    if (parks)
-        cb__park_leave(s, &worker, status == CB_OK);
-    else
-        end(s, &worker, status == CB_OK);
+    worker.asker = asker;
+    status = cb__round_ask(s, &s->stages[0], &worker, work, &round->answer, err);
+    if (!parks)
+        return cb__round_end(s, &worker, status, err);
+    cb__park_leave(s, &worker, status == CB_OK);
     return status;
 }
 
@@ -360,7 +448,7 @@ cb_status cb__compare_one_round(cb__comparing *s, uint64_t limit_ns, int blocks,
     uint64_t start_ns = cb__clock_ns();
     int before = cb__sides_in(s);
     bool first = s->batch == 0;
-    cb__work work = duel_work(s, &s->stages[0], true, round->side);
+    cb__work work = cb__round_work(s, &s->stages[0], true, round->side);
     work.seed = cb_random(s->request->seed, 0x726f756e64u, 0, (uint64_t)s->attempts++) >> 1;
     work.limit_ns = limit_ns;
     work.modes[0].blocks = blocks;
@@ -373,14 +461,14 @@ cb_status cb__compare_one_round(cb__comparing *s, uint64_t limit_ns, int blocks,
     round->arms = work.duel.narms;
     round->seed = work.seed;
     *done = false;
-    double patience_s = (double)limit_ns * 1e-9 + (double)out->sides[0].plan.file_bytes / 2e8;
-    cb_status status = ask_round(s, &work, round, patience_s, err);
-    if (own(status)) {
-        blame(s, &s->stages[0], round->arms, round->side, err);
-        return cb__stages_refill(s, 0, 0, err);
-    }
+    s->last = work;
+    cb__asker asker =
+        cb__asker_within(s, (double)out->sides[0].plan.file_bytes / CB__SLOWEST_BYTES_PER_S);
+    asker.silence_s += (double)limit_ns * 1e-9;
+    bool asked = false;
+    cb_status status = ask_round(s, &work, round, &asker, &asked, err);
     if (status != CB_OK)
-        return status;
+        return asked ? cb__blame(s, 0, 0, &work, round->side, &asker, err) : status;
     const cb__duel_result *r = &round->answer.result;
     s->device_ns += r->elapsed_ns;
     if (edited(s, &work, r, round->side)) {
@@ -389,9 +477,9 @@ cb_status cb__compare_one_round(cb__comparing *s, uint64_t limit_ns, int blocks,
     }
     if (failed(s, &s->stages[0], &work, r, round->side))
         return CB_OK;
-    verify(s, &s->stages[0], &work, r, round->side);
-    if (cb__sides_in(s) < before || r->blocks == 0)
-        return CB_OK;
+    status = verify_fairly(s, 0, 0, &work, r, round->side, err);
+    if (status != CB_OK || cb__sides_in(s) < before || r->blocks == 0)
+        return status;
     take_shape(s, r);
     out->measure_s += (double)r->measured_ns * 1e-9;
     status = thetas(s, round, err);

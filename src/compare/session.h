@@ -6,6 +6,10 @@
 
 enum { CB__RAGGED_MAX = 4 };
 
+/* Memory that a virtual machine has never had before comes at this rate at worst, without a word in
+ * between. */
+#define CB__SLOWEST_BYTES_PER_S 2e8
+
 /* One shape of all sides: what is verified, the expected outputs, and where they are handed over.
  */
 typedef struct cb__stage {
@@ -39,6 +43,8 @@ typedef struct cb__comparing {
     uint64_t started; /* workers that were parked, each with an environment of its own */
     double parking_s; /* spent waiting for them: no one round's cost */
     int attempts;     /* rounds begun, each with a seed of its own */
+    cb__work last;    /* request of a round */
+    bool spent;       /* the budget ended before what was asked for did */
     uint64_t start_ns, device_ns;
 } cb__comparing;
 
@@ -52,8 +58,10 @@ cb_status cb__stages_fill(cb__comparing *s, cb_error *err);
 cb_status cb__stage_refill(cb__comparing *s, cb__stage *stage, cb_error *err);
 /* The same of stages [first, last]: after a process that held their files has misbehaved. */
 cb_status cb__stages_refill(cb__comparing *s, int first, int last, cb_error *err);
-/* Digests the rings again: what the rounds have done to them is found. */
-void cb__stages_inputs(cb__comparing *s);
+/* Digests the rings again: what the rounds have done to them is found, and by whom. */
+cb_status cb__stages_inputs(cb__comparing *s, cb_error *err);
+/* Whether what the sides read is still what was filled in. */
+bool cb__rings_intact(const cb__comparing *s, const cb__stage *stage);
 int cb__ring_fd(const cb__comparing *s, const cb__stage *stage, int side);
 
 /* round.c */
@@ -70,8 +78,39 @@ cb_status cb__compare_one_round(cb__comparing *s, uint64_t limit_ns, int blocks,
 /* A worker for these stages; the seed gives its environment. */
 cb_status cb__round_start(cb__comparing *s, cb__stage *stages, int nstages, uint64_t seed,
                           const cb__asker *asker, cb__worker *worker, cb_error *err);
+cb__work cb__round_work(const cb__comparing *s, const cb__stage *stage, bool copies,
+                        int side[CB__ARMS_MAX]);
+cb_status cb__round_ask(cb__comparing *s, cb__stage *stage, cb__worker *worker,
+                        const cb__work *work, cb__duel_answer *answer, cb_error *err);
+/* Ends a worker whose requests went as `status` says; gives that, or CB_CRASHED where all was well
+ * until it was to end. */
+cb_status cb__round_end(cb__comparing *s, cb__worker *worker, cb_status status, cb_error *err);
+/* Everything that an answer says of its sides becomes their evidence. */
+void cb__round_findings(cb__comparing *s, cb__stage *stage, const cb__work *work,
+                        const cb__duel_result *r, const int *side);
+/* The arm that was in work plus 1, as the exchange says; anything, since sides can write there. */
+int cb__round_at_work(const cb__stage *stage);
 bool cb__side_in(const cb__comparing *s, int side);
 int cb__sides_in(const cb__comparing *s);
+
+/* alone.c */
+/* A request `as` for stages [first, last] failed as *err says (which is consumed) while several
+ * sides were at it: each is tried alone. Where that finds nobody: `suspect` did it; -1: it stays
+ * unclear. CB_OK, with all stages filled again that the process held, or why nothing can go on. */
+cb_status cb__alone(cb__comparing *s, int first, int last, const cb__work *as, int suspect,
+                    cb_error *err);
+/* The same of a worker that did not come back. A hang has a name, or it is the budget's end. */
+cb_status cb__blame(cb__comparing *s, int first, int last, const cb__work *as, const int *side,
+                    const cb__asker *asker, cb_error *err);
+
+/* compare.c: how long a worker is waited for: no longer than the budget has room for, and
+ * patience_s. */
+cb__asker cb__asker_within(const cb__comparing *s, double patience_s);
+/* After its time-out: the budget is spent; the silence was cut short by what was left of it. */
+bool cb__asker_spent(const cb__asker *asker);
+bool cb__asker_hurried(const cb__comparing *s, const cb__asker *asker);
+/* Whether launches as long as these leave any hope; else it is told, and `spent`. */
+bool cb__budget_holds(cb__comparing *s, const cb__duel_result *r);
 
 /* park.c: processes of rounds on a device that is slow to get hold of. */
 /* Whether rounds of this comparison are parked. */

@@ -249,13 +249,14 @@ static bool own(cb_status status)
     return status == CB_CRASHED || status == CB_TIMEOUT || status == CB_GARBAGE;
 }
 
-/* Memory that a virtual machine has never had before comes at 200 MB/s at worst, without a word in
- * between. */
-static cb__asker patient(const cb__comparing *s)
+static void take_fault(cb__comparing *s, const cb__asker *asker, int side, cb_error *err)
 {
-    cb__asker asker = s->request->asker;
-    asker.silence_s += (double)s->out->sides[0].plan.memory_bytes / 2e8;
-    return asker;
+    cb__evidence *e = &s->out->sides[side].evidence;
+    if (err->status == CB_TIMEOUT && (cb__asker_spent(asker) || cb__asker_hurried(s, asker)))
+        cb_error_set(&e->unclear, CB_TIMEOUT, "filling its operands took more than the budget");
+    else
+        e->worker = *err;
+    cb_error_clear(err);
 }
 
 /* The functions of a program bring their own operands. */
@@ -273,7 +274,8 @@ static cb_status nothing_to_fill(cb__comparing *s, int first, int last)
  * and another worker goes on without it. */
 static cb_status fill_all(cb__comparing *s, int first, int last, bool head, cb_error *err)
 {
-    cb__asker asker = patient(s);
+    double memory_s = (double)s->out->sides[0].plan.memory_bytes / CB__SLOWEST_BYTES_PER_S;
+    cb__asker asker = cb__asker_within(s, memory_s);
     cb__worker worker;
     bool running = false;
     cb_status status = CB_OK;
@@ -293,8 +295,7 @@ static cb_status fill_all(cb__comparing *s, int first, int last, bool head, cb_e
                 continue;
             cb__worker_end(&worker, false);
             running = false;
-            s->out->sides[side].evidence.worker = *err;
-            cb_error_clear(err);
+            take_fault(s, &asker, side, err);
             status = CB_OK;
         }
     if (running)
@@ -365,15 +366,25 @@ cb_status cb__stage_refill(cb__comparing *s, cb__stage *stage, cb_error *err)
 }
 
 /* The files are the parent's too; what any process wrote into them is there. */
-void cb__stages_inputs(cb__comparing *s)
+bool cb__rings_intact(const cb__comparing *s, const cb__stage *stage)
 {
-    for (int side = 0; side < s->request->nsides; side++) {
-        int ring = s->stages[0].ring[side];
-        const cb__region *file =
-            s->out->cache == CB__COLD ? &s->rings[ring] : &s->stages[0].heads[ring];
-        if (!cb__side_in(s, side) || !file->base)
-            continue;
-        if (cb__digest(file->base, file->bytes) != s->stages[0].ring_digests[ring])
-            s->out->sides[side].evidence.inputs_changed = true;
+    bool intact = true;
+    for (int ring = 0; ring < s->request->nsides; ring++) {
+        const cb__region *file = stage->cold ? &s->rings[ring] : &stage->heads[ring];
+        bool used = false;
+        for (int side = 0; side < s->request->nsides; side++)
+            used = used || (cb__side_in(s, side) && stage->ring[side] == ring);
+        if (used && file->base)
+            intact = intact && cb__digest(file->base, file->bytes) == stage->ring_digests[ring];
     }
+    return intact;
+}
+
+cb_status cb__stages_inputs(cb__comparing *s, cb_error *err)
+{
+    if (s->attempts == 0 || cb__rings_intact(s, &s->stages[0]))
+        return CB_OK;
+    cb__work as = s->last;
+    cb_error_set(err, CB_WRONG, "the digest of the inputs changed while measuring");
+    return cb__alone(s, 0, 0, &as, -1, err);
 }

@@ -49,8 +49,11 @@ static void process(judge *j)
     add(j, "launch", CB_VERDICT_WRONG, true, pass_if(!failed), "%s",
         failed ? e->launch.message : "every launch succeeded");
     failed = e->worker.status != CB_OK;
-    add(j, "worker", CB_VERDICT_WRONG, true, pass_if(!failed), "%s",
-        failed ? e->worker.message : "every worker answered and ended by itself");
+    if (!failed && e->unclear.status != CB_OK)
+        add(j, "worker", CB_VERDICT_WRONG, true, CB__SKIP, "%s", e->unclear.message);
+    else
+        add(j, "worker", CB_VERDICT_WRONG, true, pass_if(!failed), "%s",
+            failed ? e->worker.message : "every worker answered and ended by itself");
 }
 
 static void outputs(judge *j)

@@ -20,7 +20,9 @@ typedef struct cb__evidence {
     int rounds;
     bool complete;           /* false: interrupted, or a worker failed */
     cb_error launch, worker; /* what the device or the process said, if anything */
-    cb__findings findings;   /* of all rounds; the pre-timing and the timed launches */
+    cb_error
+        unclear; /* a process went wrong that this one shared, and whose fault it was is open */
+    cb__findings findings; /* of all rounds; the pre-timing and the timed launches */
     bool inputs_changed;
     uint64_t sampled_words, distinct_words;
     cb__pages pages;

@@ -159,6 +159,7 @@ void cb__put_pair(cb__json_writer *w, const cb__comparison *c, const cb__compare
     cb__json_put_int(w, "threads", c->device.threads);
     cb__json_put_text(w, "clock", c->submit == CB__SOLO ? "host" : c->device.clock);
     cb__json_put_bool(w, "complete", c->complete);
+    cb__json_put_text(w, "why", c->why[0] ? c->why : NULL);
     cb__put_interval(w, "ratio", cb__compare_ratio(c, &p->claim));
     cb__put_interval(w, "aa_ratio", cb__compare_aa_ratio(c));
     cb__json_put_real(w, "position_effect", c->position_effect);

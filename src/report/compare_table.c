@@ -4,6 +4,8 @@
 
 #include "report/report.h"
 
+#define DETECTABLE_MOST 1 /* a run that sees twice the time and no less has seen nothing */
+
 static const char *colour_of(cb__decision d)
 {
     switch (d) {
@@ -71,6 +73,8 @@ static void sentence(const cb__comparison *c, const cb__compare_pair *p, bool co
         cb__buf_printf(out, "%s%s", after(p->decision), a);
     cb__buf_printf(out, "%s%s", sign(p), p->aa ? ", " : ": ");
     cb__report_times(ratio, out);
+    if (p->claim.rounds > 0 && !isfinite(p->claim.interval.lower + p->claim.interval.upper))
+        cb__buf_puts(out, " (too few rounds for an interval)");
 }
 
 static void facts(const cb__comparison *c, const cb__compare_pair *p, cb__buf *out)
@@ -78,7 +82,10 @@ static void facts(const cb__comparison *c, const cb__compare_pair *p, cb__buf *o
     double aa = cb__compare_aa_ratio(c).mid, detectable = cb__compare_detectable(p);
     if (isfinite(aa))
         cb__buf_printf(out, "   A/A %.4f", aa);
-    if (isfinite(detectable))
+    /* A gate that could not have closed is no check passed. */
+    if (isfinite(aa) && c->gate.rounds < cb__compare_gate_rounds(c))
+        cb__buf_printf(out, " (no gate before %d rounds)", cb__compare_gate_rounds(c));
+    if (expm1(detectable) < DETECTABLE_MOST)
         cb__buf_printf(out, "   detectable %.2g %%", 100 * expm1(detectable));
     cb__buf_printf(out, "   %d rounds, %.2f s   [%s] %s%s%s", c->nrounds, c->wall_s,
                    cb__cache_name(c->cache), cb__submit_name(c->submit), *c->shape ? " " : "",
@@ -90,22 +97,30 @@ static void facts(const cb__comparison *c, const cb__compare_pair *p, cb__buf *o
     cb__buf_puts(out, "\n");
 }
 
+/* Nothing is amiss with a side of which nothing was seen. */
+static const char *verdict_text(const cb__compare_side *side)
+{
+    return side->verdict == CB_VERDICT_UNKNOWN ? "not judged" : cb_verdict_name(side->verdict);
+}
+
 /* Of a side that is not right, what is wrong; verbose: what each side is in full, and its checks.
  */
 static void side_checks(const cb__comparison *c, bool verbose, cb__buf *out)
 {
     for (int i = 0; i < c->nsides; i++) {
         const cb__compare_side *side = &c->sides[i];
+        bool unclear = side->evidence.unclear.status != CB_OK;
         if (side->verdict != CB_VERDICT_OK && !verbose)
-            cb__buf_printf(out, "    %s: %s\n", side->name, cb_verdict_name(side->verdict));
+            cb__buf_printf(out, "    %s: %s\n", side->name, verdict_text(side));
         if (verbose) {
             cb__buf_puts(out, "    ");
             cb__case_variant_text(&side->c, out);
-            cb__buf_printf(out, ": %s\n", cb_verdict_name(side->verdict));
+            cb__buf_printf(out, ": %s\n", verdict_text(side));
         }
         for (int k = 0; k < side->nchecks; k++) {
             const cb__check *check = &side->checks[k];
             bool failed = check->status == CB__FAIL && check->required;
+            failed = failed || (unclear && strcmp(check->name, "worker") == 0);
             if (failed || verbose)
                 cb__buf_printf(out, "        %-10s %s: %s\n", check->name,
                                cb__check_status_name(check->status), check->detail);
@@ -138,10 +153,27 @@ bool cb__report_unsettled(const cb__comparison *c, const cb__compare_pair *p, cb
     return true;
 }
 
+/* No round tells of a pair, or a side was not judged: what ended the comparison says why. */
+static bool ended_early(const cb__comparison *c)
+{
+    for (int i = 0; i < c->npairs && c->complete; i++) {
+        const cb__compare_pair *p = &c->pairs[i];
+        bool unclear = c->sides[p->a].evidence.unclear.status != CB_OK ||
+                       c->sides[p->b].evidence.unclear.status != CB_OK;
+        if (p->decision == CB__INCONCLUSIVE && (unclear || c->nrounds == 0))
+            return true;
+    }
+    return false;
+}
+
 /* Of many pairs once: each would say the same. */
 static void unsettled(const cb__comparison *c, cb__buf *out)
 {
     cb__buf why = CB__BUF_INIT;
+    if (ended_early(c)) {
+        cb__buf_printf(out, "    inconclusive: %s\n", c->why);
+        return;
+    }
     for (int i = 0; i < c->npairs && why.size == 0; i++)
         if (cb__report_unsettled(c, &c->pairs[i], &why))
             cb__buf_printf(out, "    %s\n", cb__buf_text(&why));
@@ -164,7 +196,7 @@ static void remarks(const cb__comparison *c, bool verbose, cb__buf *out)
                        "is part of the ratio\n",
                        c->rings);
     if (!c->complete)
-        cb__buf_puts(out, "    incomplete: interrupted\n");
+        cb__buf_printf(out, "    incomplete: %s\n", c->why);
     if (!verbose || c->nrounds == 0)
         return;
     const cb__duel_result *r = &c->rounds[0]->answer.result;

@@ -35,15 +35,15 @@ typedef struct cb__claim {
     int rounds;
 } cb__claim;
 
-/* The rounds so far; private. */
+/* The rounds so far; read-only. */
 typedef struct cb__rank_rule {
     cb__copies copies;
     double bar, alarm_bar; /* for E */
     cb__bounds interval, alarm;
     int rounds;
-    double least[CB__ROUNDS_MAX]; /* by which B exceeds the slowest other copy; largest first */
-    double most[CB__ROUNDS_MAX];  /* ... the fastest other copy; smallest first */
-    double effect[CB__ROUNDS_MAX];
+    double least[CB__ROUNDS_MAX];  /* by which B exceeds the slowest other copy; largest first */
+    double most[CB__ROUNDS_MAX];   /* ... the fastest other copy; smallest first */
+    double effect[CB__ROUNDS_MAX]; /* each round's estimate, in order */
 } cb__rank_rule;
 
 /* alpha in (0, 1) is divided over `pairs` >= 1 claims that are made side by side: the chance that

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "coldbench/kernel.h"
@@ -164,16 +165,92 @@ FAULT(tires, {
         rows(l, 0, n / 2);
 })
 
+/* ---- what one side of a comparison does to all, after some launches ---- */
+
+enum { SOME = 60 };
+
+#define LATER(fault, ...)                                                                          \
+    FAULT(fault, {                                                                                 \
+        static int launches;                                                                       \
+        rows(l, 0, n);                                                                             \
+        if (++launches == SOME) {                                                                  \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    })
+
+LATER(closes, {
+    for (int fd = 0; fd < 1024; fd++)
+        close(fd);
+})
+LATER(edits_later, { ((float *)l->operands[W])[7] += 1; })
+LATER(shortens, {
+    for (int fd = 3; fd < 64; fd++)
+        if (ftruncate(fd, 0) != 0)
+            continue;
+})
+LATER(scribbles, {
+    static const char page[4096] = {1};
+    for (int fd = 3; fd < 64; fd++)
+        if (write(fd, page, sizeof page) < 0)
+            continue;
+})
+/* Speaks for its worker: of a fault that would be the machine's. */
+LATER(pretends, {
+    static const char line[] =
+        "{\"type\":\"error\",\"status\":\"CB_NO_MEMORY\",\"message\":\"planted\"}\n";
+    for (int fd = 3; fd < 64; fd++)
+        if (write(fd, line, sizeof line - 1) < 0)
+            continue;
+})
+LATER(aborts_at_exit, { atexit(abort); })
+LATER(lets_go, { /* of a process in a session of its own */
+                 if (fork() == 0) {
+                     setsid();
+                     sleep(60);
+                     _exit(0);
+                 }
+})
+FAULT(takes_descriptors, {
+    struct rlimit none = {0};
+    rows(l, 0, n);
+    setrlimit(RLIMIT_NOFILE, &none);
+})
+FAULT(naps, {
+    rows(l, 0, n);
+    usleep(20000);
+})
+
 #define IMPL(fault)                                                                                \
     {                                                                                              \
         .name = #fault, .help = "seeded", .run = fault                                             \
     }
 static const cb_impl impls[] = {
-    IMPL(clean),       IMPL(unwritten_tail), IMPL(whole_fours),  IMPL(never_written),
-    IMPL(past_end),    IMPL(before_start),   IMPL(edits_weight), IMPL(edits_input),
-    IMPL(group_wrong), IMPL(not_a_number),   IMPL(fewer_bits),   IMPL(fails),
-    IMPL(crashes),     IMPL(leaves),         IMPL(hangs),        IMPL(garbage),
+    IMPL(clean),
+    IMPL(unwritten_tail),
+    IMPL(whole_fours),
+    IMPL(never_written),
+    IMPL(past_end),
+    IMPL(before_start),
+    IMPL(edits_weight),
+    IMPL(edits_input),
+    IMPL(group_wrong),
+    IMPL(not_a_number),
+    IMPL(fewer_bits),
+    IMPL(fails),
+    IMPL(crashes),
+    IMPL(leaves),
+    IMPL(hangs),
+    IMPL(garbage),
     IMPL(tires),
+    IMPL(closes),
+    IMPL(edits_later),
+    IMPL(shortens),
+    IMPL(scribbles),
+    IMPL(pretends),
+    IMPL(aborts_at_exit),
+    IMPL(lets_go),
+    IMPL(takes_descriptors),
+    IMPL(naps),
 };
 
 static const cb_kernel kernel = {
@@ -191,6 +268,31 @@ static const cb_kernel kernel = {
     .rotates = "rows",
     .impls = impls,
     .nimpls = sizeof impls / sizeof *impls,
+};
+
+/* ---- the same with another name for the output ---- */
+
+static const cb_operand renamed_operands[] = {
+    {"w", CB_WEIGHT, CB_F32, "[rows][cols]", -1, 1},
+    {"x", CB_INPUT, CB_F32, "[cols]", -1, 1},
+    {"z", CB_OUTPUT, CB_F32, "[rows]", -8, 8},
+};
+
+static const cb_kernel renamed = {
+    .name = "renamed",
+    .summary = "z = W x in f32",
+    .formula = "z[r] = sum over c of w[r][c] * x[c]",
+    .dims = dims,
+    .ndims = 2,
+    .operands = renamed_operands,
+    .noperands = 3,
+    .bytes = bytes,
+    .cost = cost,
+    .fill = fill,
+    .reference = reference,
+    .rotates = "rows",
+    .impls = impls,
+    .nimpls = 1,
 };
 
 /* ---- y = y + x, read and written: right only if every verified call finds y as it was ---- */
@@ -274,8 +376,8 @@ static const cb_kernel sum = {
     .nimpls = 2,
 };
 
-static const cb_kernel *const kernels[] = {&kernel, &sum};
-static const cb_module module = {CB_KERNEL_ABI, sizeof(cb_kernel), kernels, 2};
+static const cb_kernel *const kernels[] = {&kernel, &sum, &renamed};
+static const cb_module module = {CB_KERNEL_ABI, sizeof(cb_kernel), kernels, 3};
 
 const cb_module *cb_module_entry(void)
 {
