@@ -216,7 +216,8 @@ bool cb__budget_holds(cb__comparing *s, const cb__duel_result *r)
     double launch_s = r->launch_ns * 1e-9;
     int launches = CB__PHASES * cb__plan_verified(&out->sides[0].plan) + BLOCKS_MIN + 2;
     double needed_s = CB__ROUNDS_MIN * (cb__sides_in(s) + 1) * launches * launch_s;
-    if (s->request->process || !(launch_s > LONG_S) || needed_s < HOPELESS * left_s(s))
+    if (s->request->process || !(launch_s > LONG_S) || left_s(s) <= 0 ||
+        needed_s < HOPELESS * left_s(s))
         return true;
     s->spent = true;
     snprintf(out->why, sizeof out->why,
@@ -255,7 +256,7 @@ static cb_status rounds(cb__comparing *s, cb_error *err)
 {
     cb__comparison *out = s->out;
     double beside_s = STARTUP_S, longest_s = 0;
-    while (two_are_in(s) && out->nrounds < CB__ROUNDS_MAX && !s->spent) {
+    while (two_are_in(s) && out->nrounds < CB__ROUNDS_MAX && !s->spent && left_s(s) > 0) {
         bool done = false;
         double before = elapsed_s(s), parked_s = s->parking_s;
         say(s->request, "round", out->nrounds);
