@@ -27,9 +27,10 @@ static const cb__option options[] = {
      .kind = CB__OPT_CHOICE,
      .offset = offsetof(compare_options, cache),
      .arg = "STATE",
-     .preset = "cold",
      .choices = cb__cache_words,
-     .help = "cold: launches rotate through distinct sets; warm: one set again and again"},
+     .help =
+         "cold: launches rotate through distinct sets; warm: one set again and again; left out: "
+         "cold where the kernels stream anything"},
     CB__SUBMIT_OPTION(compare_options),
     {.name = "budget",
      .kind = CB__OPT_REAL,
@@ -89,8 +90,30 @@ static cb_resident resident_of(const cb_model *model, const cb__comparison *c)
     return bytes > c->sides[0].plan.llc_bytes ? CB_RESIDENT_NO : CB_RESIDENT_MAYBE;
 }
 
+/* Before anything is measured. Names that are wrong are told when they are planned. */
+static cb_status choose_state(comparing *r, cb_error *err)
+{
+    cb__case c;
+    bool parsed = cb__case_parse_variant(&r->suite, r->variants[0], r->isa, &c, NULL) == CB_OK;
+    bool streams = !parsed || cb__kernel_streams(c.kernel);
+    if (!streams && r->o.cache == CB__COLD)
+        return cb_error_set(err, CB_USAGE,
+                            "%s streams no operand, so it has no cold state; use --cache warm",
+                            c.kernel->name);
+    if (r->o.cache >= 0)
+        return CB_OK;
+    r->o.cache = streams ? CB__COLD : CB__WARM;
+    if (!streams && !r->o.common.quiet)
+        fprintf(stderr, "coldbench: %s streams no operand, so it has no cold state: warm\n",
+                c.kernel->name);
+    return CB_OK;
+}
+
 static cb_status make_requests(comparing *r, cb_error *err)
 {
+    cb_status status = choose_state(r, err);
+    if (status != CB_OK)
+        return status;
     r->requests = calloc((size_t)r->nshapes, sizeof *r->requests);
     r->comparisons = calloc((size_t)r->nshapes, sizeof *r->comparisons);
     if (!r->requests || !r->comparisons)
@@ -251,7 +274,7 @@ out:
 
 static int run(int argc, char **argv)
 {
-    comparing r = {.o = {.common = {.seed = -1}}, .start_ns = cb__clock_ns()};
+    comparing r = {.o = {.common = {.seed = -1}, .cache = -1}, .start_ns = cb__clock_ns()};
     const char **positionals = calloc((size_t)argc + 1, sizeof *positionals);
     int n = 0, status = 5;
     bool done = true;

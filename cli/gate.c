@@ -45,7 +45,8 @@ static const cb__option options[] = {
      .offset = offsetof(gate_options, cache),
      .arg = "STATE",
      .choices = cb__cache_words,
-     .help = "of every case; left out: as the suite says, else cold"},
+     .help =
+         "of every case; left out: as the suite says, else cold where the kernel streams anything"},
     CB__SUBMIT_OPTION(gate_options),
     {.name = "budget",
      .kind = CB__OPT_REAL,

@@ -91,11 +91,7 @@ static cb_status choose_states(const running *r, cb__run_request *q, cb_error *e
     cb_status status = cb__case_parse(&r->suite, q->variant, q->shape, r->isa, &c, err);
     if (status != CB_OK)
         return status;
-    bool streams = false;
-    for (int i = 0; i < c.kernel->noperands; i++)
-        streams = streams || c.kernel->operands[i].role == CB_WEIGHT ||
-                  c.kernel->operands[i].role == CB_STREAM;
-    if (!streams && r->o.cache == 2)
+    if (!cb__kernel_streams(c.kernel) && r->o.cache == 2)
         q->caches[CB__COLD] = false;
     q->module = c.module->builtin ? NULL : c.module->origin;
     return CB_OK;

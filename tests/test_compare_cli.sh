@@ -59,7 +59,9 @@ expect 2 "unknown option '--margn'" "did you mean '--margin'" -- $a $b --margn 1
 expect 2 "spell work on both sides" -- stream_read stream_read@work=900 $warm
 expect 2 "cannot be compared" -- stream_read twin_read $warm
 expect 2 "cannot be compared: their dimensions differ" -- gemv_q4 stream_read --shape 4096 $fake
-expect 2 "alu_chain streams no operand" "--cache warm" -- alu_chain alu_chain $fake
+expect 2 "alu_chain streams no operand" "--cache warm" -- alu_chain alu_chain --cache cold $fake
+expect 0 "no cold state: warm" -- alu_chain alu_chain $fake
+said "[warm]"
 expect 2 "the minimum is 0.2 s" -- $a $b $warm --budget 0.1
 expect 2 "--alpha" -- $a $b $warm --alpha 2
 expect 2 "needs a shape" -- $a $b $fake

@@ -19,8 +19,9 @@ static const struct {
 
 /* ---- listing ---- */
 
-static cb_status add_case(cb__gate *g, const char *variant, const char *shape,
-                          cb__cache_state cache, cb_error *err)
+/* cache -1: cold, where the kernel has that state. */
+static cb_status add_case(cb__gate *g, const char *variant, const char *shape, int cache,
+                          cb_error *err)
 {
     char kernel[64];
     int base = 0, head = 0;
@@ -34,7 +35,8 @@ static cb_status add_case(cb__gate *g, const char *variant, const char *shape,
         return cb_error_set(err, CB_USAGE, "variant is longer than %zu bytes",
                             sizeof c->variant - 1);
     c->shape = shape;
-    c->cache = cache;
+    const cb_kernel *k = cb__suite_find(&g->base.modules[base].suite, kernel, NULL);
+    c->cache = cache >= 0 ? (cb__cache_state)cache : cb__kernel_streams(k) ? CB__COLD : CB__WARM;
     c->base = base;
     c->head = head;
     return CB_OK;
@@ -44,11 +46,10 @@ static cb_status add_case(cb__gate *g, const char *variant, const char *shape,
 static cb_status add_shapes(const cb__gate_request *r, cb__gate *g, const char *variant,
                             bool shapes, cb_error *err)
 {
-    cb__cache_state cache = r->cache < 0 ? CB__COLD : (cb__cache_state)r->cache;
     int n = shapes && r->nshapes ? r->nshapes : 1;
     cb_status status = CB_OK;
     for (int i = 0; i < n && status == CB_OK; i++)
-        status = add_case(g, variant, shapes && r->nshapes ? r->shapes[i] : NULL, cache, err);
+        status = add_case(g, variant, shapes && r->nshapes ? r->shapes[i] : NULL, r->cache, err);
     return status;
 }
 
@@ -112,7 +113,7 @@ static cb_status suite(const cb__gate_request *r, cb__gate *g, cb_error *err)
     cb_status status = CB_OK;
     for (size_t i = 0; i < sizeof suite_cases / sizeof *suite_cases && status == CB_OK; i++)
         status = add_case(g, suite_cases[i].kernel, suite_cases[i].shape,
-                          r->cache < 0 ? suite_cases[i].cache : (cb__cache_state)r->cache, err);
+                          r->cache < 0 ? (int)suite_cases[i].cache : r->cache, err);
     return status;
 }
 

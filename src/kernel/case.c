@@ -329,6 +329,15 @@ static cb_status variant_parse(const cb__suite *suite, const char *variant, cons
     return status;
 }
 
+bool cb__kernel_streams(const cb_kernel *kernel)
+{
+    bool streams = false;
+    for (int i = 0; i < kernel->noperands; i++)
+        streams = streams || kernel->operands[i].role == CB_WEIGHT ||
+                  kernel->operands[i].role == CB_STREAM;
+    return streams;
+}
+
 cb_status cb__case_parse_variant(const cb__suite *suite, const char *variant, unsigned isa,
                                  cb__case *out, cb_error *err)
 {

@@ -38,6 +38,8 @@ cb_status cb__case_parse_variant(const cb__suite *suite, const char *variant, un
                                  cb__case *out, cb_error *err);
 /* Canonical: every parameter, the implementation and every tunable spelled. */
 void cb__case_variant_text(const cb__case *c, cb__buf *out);
+/* Whether some operand rotates when cold; one without has no cold state. */
+bool cb__kernel_streams(const cb_kernel *kernel);
 /* "14336x4096"; "" for a kernel without dimensions. */
 void cb__case_shape_text(const cb__case *c, cb__buf *out);
 /* The word or the number of one value. */
