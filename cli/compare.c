@@ -93,19 +93,19 @@ static cb_resident resident_of(const cb_model *model, const cb__comparison *c)
 /* Before anything is measured. Names that are wrong are told when they are planned. */
 static cb_status choose_state(comparing *r, cb_error *err)
 {
-    cb__case c;
-    bool parsed = cb__case_parse_variant(&r->suite, r->variants[0], r->isa, &c, NULL) == CB_OK;
-    bool streams = !parsed || cb__kernel_streams(c.kernel);
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(r->variants[0], "@/:"), r->variants[0]);
+    const cb_kernel *kernel = cb__suite_find(&r->suite, name, NULL);
+    bool streams = !kernel || cb__kernel_streams(kernel);
     if (!streams && r->o.cache == CB__COLD)
         return cb_error_set(err, CB_USAGE,
                             "%s streams no operand, so it has no cold state; use --cache warm",
-                            c.kernel->name);
+                            name);
     if (r->o.cache >= 0)
         return CB_OK;
     r->o.cache = streams ? CB__COLD : CB__WARM;
     if (!streams && !r->o.common.quiet)
-        fprintf(stderr, "coldbench: %s streams no operand, so it has no cold state: warm\n",
-                c.kernel->name);
+        fprintf(stderr, "coldbench: %s streams no operand, so it has no cold state: warm\n", name);
     return CB_OK;
 }
 

@@ -127,9 +127,13 @@ expect 1 -- faults/clean faults/lets_go faults/clean --kernel "$faults" --shape 
 said "behind"
 
 # ---- what is short is said, and is no interrupt ----
-(ulimit -n 16 && "$program" compare $a $b $warm --json "$scratch/record") >"$scratch/out" 2>"$scratch/err"
-got=$?
-[ "$got" = 3 ] || fault "16 descriptors: status $got, not 3"
+# How many descriptors come before the rounds depends on who has started this: the first limit that gets so far.
+for n in 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32; do
+    (ulimit -n $n && "$program" compare $a $b $warm --json "$scratch/record") >"$scratch/out" 2>"$scratch/err"
+    got=$?
+    [ ! -s "$scratch/out" ] || break
+done
+[ "$got" = 3 ] || fault "$n descriptors: status $got, not 3"
 said "Too many open files"
 unsaid "interrupted"
 grep -q '"why": ".*Too many open files' "$scratch/record" || fault "the record does not say why it is incomplete"
