@@ -19,7 +19,7 @@ static cb__work work_of(const cb__comparing *s, const cb__stage *stage, int side
             work.duel.arms[0] = work.duel.arms[i];
     work.duel.narms = 1;
     work.seed = as->seed;
-    work.limit_ns = as->limit_ns;
+    work.limit_ns = as->limit_ns / (uint64_t)as->duel.narms; /* as many launches of it as before */
     work.modes[0].blocks = as->modes[0].blocks;
     work.duel.timed = as->duel.timed;
     work.duel.blocks_min = as->duel.blocks_min;
@@ -48,6 +48,13 @@ static cb_status visit(cb__comparing *s, cb__stage *stage, int side, const cb__w
 static int last_held(const cb__comparing *s, int first)
 {
     return first == 0 ? 0 : s->nstages - 1;
+}
+
+/* Whoever is left finds everything as it was filled; where nobody goes on nobody needs it. */
+static cb_status go_on(cb__comparing *s, int first, cb_error *err)
+{
+    bool over = s->spent || (first == 0 && cb__sides_in(s) < 2);
+    return over ? CB_OK : cb__stages_refill(s, first, last_held(s, first), err);
 }
 
 #define HANG_S 2 /* a budget that has no room for such a launch has none for a comparison of it */
@@ -145,7 +152,7 @@ cb_status cb__alone(cb__comparing *s, int first, int last, const cb__work *as, i
                          "in a process that the sides shared: %s; none of them does it alone",
                          story.message);
     }
-    return cb__stages_refill(s, first, last_held(s, first), err);
+    return go_on(s, first, err);
 }
 
 cb_status cb__blame(cb__comparing *s, int first, int last, const cb__work *as, const int *side,
@@ -171,5 +178,5 @@ cb_status cb__blame(cb__comparing *s, int first, int last, const cb__work *as, c
     else
         e->worker = *err;
     cb_error_clear(err);
-    return cb__stages_refill(s, first, last_held(s, first), err);
+    return go_on(s, first, err);
 }

@@ -382,9 +382,10 @@ bool cb__rings_intact(const cb__comparing *s, const cb__stage *stage)
 
 cb_status cb__stages_inputs(cb__comparing *s, cb_error *err)
 {
-    if (s->attempts == 0 || cb__rings_intact(s, &s->stages[0]))
+    if (s->attempts == 0 || cb__sides_in(s) < 2 || cb__rings_intact(s, &s->stages[0]))
         return CB_OK;
     cb__work as = s->last;
+    s->spent = true; /* nothing follows */
     cb_error_set(err, CB_WRONG, "the digest of the inputs changed while measuring");
     return cb__alone(s, 0, 0, &as, -1, err);
 }
