@@ -90,30 +90,24 @@ static cb_resident resident_of(const cb_model *model, const cb__comparison *c)
     return bytes > c->sides[0].plan.llc_bytes ? CB_RESIDENT_NO : CB_RESIDENT_MAYBE;
 }
 
-/* Before anything is measured. Names that are wrong are told when they are planned. */
-static cb_status choose_state(comparing *r, cb_error *err)
+/* Without --cache: cold, where there is such a state. Names that are wrong are told when they are
+ * planned. */
+static void choose_state(comparing *r)
 {
     char name[64];
+    if (r->o.cache >= 0)
+        return;
     snprintf(name, sizeof name, "%.*s", (int)strcspn(r->variants[0], "@/:"), r->variants[0]);
     const cb_kernel *kernel = cb__suite_find(&r->suite, name, NULL);
     bool streams = !kernel || cb__kernel_streams(kernel);
-    if (!streams && r->o.cache == CB__COLD)
-        return cb_error_set(err, CB_USAGE,
-                            "%s streams no operand, so it has no cold state; use --cache warm",
-                            name);
-    if (r->o.cache >= 0)
-        return CB_OK;
     r->o.cache = streams ? CB__COLD : CB__WARM;
     if (!streams && !r->o.common.quiet)
         fprintf(stderr, "coldbench: %s streams no operand, so it has no cold state: warm\n", name);
-    return CB_OK;
 }
 
 static cb_status make_requests(comparing *r, cb_error *err)
 {
-    cb_status status = choose_state(r, err);
-    if (status != CB_OK)
-        return status;
+    choose_state(r);
     r->requests = calloc((size_t)r->nshapes, sizeof *r->requests);
     r->comparisons = calloc((size_t)r->nshapes, sizeof *r->comparisons);
     if (!r->requests || !r->comparisons)

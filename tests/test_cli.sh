@@ -305,7 +305,7 @@ real() {
 }
 # What was asked wrongly is said before a model is measured for it.
 for line in "run gemv_q4 --shape 256x256 --budget 0.001" "run alu_chain --cache cold" \
-    "compare alu_chain alu_chain" "compare stream_read stream_read --shape 24KiB --budget 0.001" \
+    "compare alu_chain alu_chain --cache cold" "compare stream_read stream_read --shape 24KiB --budget 0.001" \
     "compare stream_read stream_read --shape 24z" "compare stream_read twin_read --shape 24KiB" \
     "gate --base $seeded/gated_base.so --head $seeded/gated_t110.so --shape 4096 --budget 0.001" \
     "gate --base $seeded/gated_base.so --head $seeded/gated_t110.so --shape 4z"; do
