@@ -31,7 +31,7 @@ static const cb__option options[] = {
      .offset = offsetof(model_options, mix),
      .arg = "MIX",
      .help = "of bandwidth and ceiling: read, write, write_nt, copy, copy_nt (nt: non-temporal "
-             "stores); left out: read"},
+             "stores), read_l1 (a GPU's first caches); left out: read"},
     {.name = "pattern",
      .kind = CB__OPT_CHOICE,
      .offset = offsetof(model_options, pattern),
@@ -178,12 +178,29 @@ static cb_status tiling_gain(const question *q, answer *a, cb_error *err)
 
 static cb_status scratch_cost(const question *q, answer *a, cb_error *err)
 {
+    snprintf(a->why, sizeof a->why,
+             "lanes %llu bytes apart, %llu bytes each, over the best stride of that width",
+             (unsigned long long)q->bytes[0], (unsigned long long)q->bytes[1]);
     return cb_model_scratch_cost(q->model, q->bytes[0], q->bytes[1], &a->x, err);
 }
 
 static cb_status best_pad(const question *q, answer *a, cb_error *err)
 {
-    return cb_model_best_pad(q->model, q->bytes[0], q->bytes[1], &a->x, err);
+    cb_figure bare, padded;
+    cb_status status = cb_model_best_pad(q->model, q->bytes[0], q->bytes[1], &a->x, err);
+    uint64_t row = q->bytes[0] + (uint64_t)(status == CB_OK ? a->x.mid : 0);
+    if (status == CB_OK)
+        status = cb_model_scratch_cost(q->model, q->bytes[0], q->bytes[1], &bare, err);
+    if (status == CB_OK)
+        status = cb_model_scratch_cost(q->model, row, q->bytes[1], &padded, err);
+    if (status != CB_OK)
+        return status;
+    snprintf(a->why, sizeof a->why,
+             "%d banks of %d bytes; timed: rows of %llu bytes %.2fx, of %llu bytes %.2fx the time "
+             "of the best",
+             q->model->banks.banks, q->model->banks.bank_bytes, (unsigned long long)q->bytes[0],
+             bare.mid, (unsigned long long)row, padded.mid);
+    return CB_OK;
 }
 
 static cb_status ceiling(const question *q, answer *a, cb_error *err)
@@ -229,12 +246,21 @@ static const query queries[] = {
 
 enum { QUERIES = sizeof queries / sizeof *queries };
 
+/* best-pad is best_pad. */
+static bool is_named(const query *q, const char *name)
+{
+    const char *own = q->name;
+    for (; *own && (*own == *name || (*own == '_' && *name == '-')); own++)
+        name++;
+    return *own == *name;
+}
+
 static cb_status find_query(const char *name, const query **out, cb_error *err)
 {
     const char *valid[QUERIES];
     for (int i = 0; i < QUERIES; i++) {
         valid[i] = queries[i].name;
-        if (strcmp(name, queries[i].name) == 0) {
+        if (is_named(&queries[i], name)) {
             *out = &queries[i];
             return CB_OK;
         }
@@ -514,10 +540,11 @@ const cb__verb cb__verb_model = {
         "  nominal LEVEL              what the system says\n"
         "  tiling_gain FULL TILE      how many times faster a tile is read than the full set\n"
         "  ceiling [MIX]              GB/s far beyond the caches, of the better stores\n"
-        "  compute TYPE               Gop/s of f32, f64, int8\n"
-        "  floor SUBMIT               ns of an empty launch, solo or batched\n"
-        "  scratch_cost STRIDE WIDTH  on-chip scratch memory, of devices that have it\n"
-        "  best_pad ROW WIDTH\n"
+        "  compute TYPE               Gop/s of f32, f64, int8; a GPU's tensor cores: bf16, tf32\n"
+        "  floor SUBMIT               ns of an empty launch: solo, batched; a GPU's: stream\n"
+        "  scratch_cost STRIDE WIDTH  a GPU's shared memory: time of lanes STRIDE bytes apart\n"
+        "                             that read WIDTH bytes each, over that of the best stride\n"
+        "  best_pad ROW WIDTH         bytes behind rows of ROW bytes that avoid bank conflicts\n"
         "  show                       all of it\n\n"
         "Sizes take KiB, MiB, GiB. An answer is an interval with a verdict; nothing is\n"
         "extrapolated. Exit status: 0 answered, 3 no model of this machine (coldbench probe\n"

@@ -173,7 +173,7 @@ static const struct {
      "'copy' is not the best"},
     {"\"submit\":\"solo\"", "\"submit\":\"alone\"", "floors[0]", "unknown submit"},
     {"\"type\":\"f32\"", "\"type\":\"a_very_long_type\"", "compute[0]", "at most 11"},
-    {"\"scratch\": []", "\"scratch\": [{}]", "model", "'scratch' is not an empty array"},
+    {"\"scratch\": []", "\"scratch\": [{}]", "model", "scratch[0]: 'path' is missing"},
     {"\"scratch\": []", "\"scratch\": [], \"scratch\": []", "model X", "duplicate"},
     {"\n}\n", "\n} x\n", "model X", "end of file expected"},
 };

@@ -49,7 +49,8 @@ void cb_model_free(cb_model *model); /* NULL is fine */
 int cb_model_workers(const cb_model *model);
 
 /* Bandwidth of `workers` threads over a set of `bytes`; mix: "read", "write", "write_nt"
- * (non-temporal stores), "copy", "copy_nt". GB/s. */
+ * (non-temporal stores), "copy", "copy_nt"; of a GPU "read" goes past its first caches, and
+ * "read_l1" stays in them. GB/s. */
 cb_status cb_model_bandwidth(const cb_model *model, const char *mix, uint64_t bytes, int workers,
                              cb_figure *out, cb_error *err);
 /* Nanoseconds a dependent load takes on a set of `bytes`, in random order over all of it, huge
@@ -73,7 +74,8 @@ cb_status cb_model_tiling_gain(const cb_model *model, uint64_t full, uint64_t ti
                                cb_figure *out, cb_error *err);
 /* On-chip scratch memory, devices that have it: time of an access pattern over that without
  * conflicts, `width` bytes a lane, `stride` bytes between lanes; and the padding in bytes that
- * makes rows of `row` bytes conflict-free. CB_UNDECIDED "not applicable" on a cpu. */
+ * makes rows of `row` bytes conflict-free. CB_UNDECIDED "not applicable" on a cpu, and where the
+ * stride, the row or the padded row was not timed. */
 cb_status cb_model_scratch_cost(const cb_model *model, uint64_t stride, uint64_t width,
                                 cb_figure *out, cb_error *err);
 cb_status cb_model_best_pad(const cb_model *model, uint64_t row, uint64_t width, cb_figure *out,
@@ -82,10 +84,12 @@ cb_status cb_model_best_pad(const cb_model *model, uint64_t row, uint64_t width,
  * are the better of plain and non-temporal stores. */
 cb_status cb_model_ceiling(const cb_model *model, const char *mix, int workers, cb_figure *out,
                            cb_error *err);
-/* Billions of operations a second, a multiply-add counted as two; type: "f32", "f64", "int8". */
+/* Billions of operations a second, a multiply-add counted as two; type: "f32", "f64", "int8"; of a
+ * GPU's tensor cores "bf16", "tf32" and "int8". */
 cb_status cb_model_compute(const cb_model *model, const char *type, int workers, cb_figure *out,
                            cb_error *err);
-/* Nanoseconds of one empty launch; submit: "solo", "batched". */
+/* Nanoseconds of one empty launch; submit: "solo", "batched", of a GPU "stream" (queued
+ * one after the other). */
 cb_status cb_model_floor(const cb_model *model, const char *submit, int workers, cb_figure *out,
                          cb_error *err);
 

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/json.h"
 #include "coldbench/model.h"
+#include "stats/banks.h"
 #include "stats/order.h"
 
 #define CB__MODEL_SCHEMA "coldbench-model/1"
@@ -32,8 +33,9 @@ typedef enum cb__series_kind { CB__BANDWIDTH, CB__LATENCY } cb__series_kind;
 /* One curve. */
 typedef struct cb__series {
     cb__series_kind kind;
-    char what[16]; /* mix "read" "write" "write_nt" "copy" "copy_nt"; pattern "local" "random" */
-    int workers;   /* latency: 1 */
+    char what[16];      /* mix "read" "read_l1" "write" "write_nt" "copy" "copy_nt"; pattern "local"
+                           "random" */
+    int workers;        /* latency: 1 */
     char placement[12]; /* "compact", "scattered" where that differs */
     int64_t page_bytes; /* latency: 4096 or what a huge page is; 0 for bandwidth */
     cb__point *points;  /* bytes rise */
@@ -64,11 +66,27 @@ typedef struct cb__model_ceiling {
 } cb__model_ceiling;
 
 typedef struct cb__model_compute {
-    char type[12]; /* "f32", "f64" multiply-adds, "int8" dot products */
+    char type[12]; /* "f32", "f64" multiply-adds, "int8" dot products; on tensor cores "bf16" ... */
     int threads;
     cb__interval gflop_per_s; /* operations; a multiply-add is two */
     cb_verdict verdict;
 } cb__model_compute;
+
+/* On-chip memory, or the path through the caches, read at a stride. */
+typedef struct cb__model_scratch {
+    char path[8]; /* "shared", "global" */
+    int width;    /* bytes a lane */
+    int stride;   /* bytes between lanes */
+    cb__interval gb_per_s;
+    cb_verdict verdict;
+} cb__model_scratch;
+
+/* Where a plateau begins: a set smaller than lo_bytes is bound by what a pass over it costs. */
+typedef struct cb__model_start {
+    int series; /* index */
+    uint64_t lo_bytes, hi_bytes;
+    double to; /* value of the plateau */
+} cb__model_start;
 
 struct cb_model {
     cb__arena arena;
@@ -93,6 +111,12 @@ struct cb_model {
     int nfloors;
     cb__model_compute *computes;
     int ncomputes;
+    cb__model_start *starts;
+    int nstarts;
+    cb__model_scratch *scratch;
+    int nscratch;
+    bool has_banks; /* the strides of "shared" are explained by ... */
+    cb__banks banks;
     cb__check *checks; /* the controls; names lie in the arena */
     int nchecks;
 };

@@ -277,31 +277,6 @@ cb_status cb_model_floor(const cb_model *model, const char *submit, int workers,
     return refuse(model, FLOORS, submit, workers, err);
 }
 
-static cb_status no_scratch(const cb_model *model, cb_error *err)
-{
-    return cb_error_set(err, CB_UNDECIDED,
-                        "not applicable: %s has no on-chip scratch memory of its own",
-                        model->device);
-}
-
-cb_status cb_model_scratch_cost(const cb_model *model, uint64_t stride, uint64_t width,
-                                cb_figure *out, cb_error *err)
-{
-    (void)stride;
-    (void)width;
-    (void)out;
-    return no_scratch(model, err);
-}
-
-cb_status cb_model_best_pad(const cb_model *model, uint64_t row_bytes, uint64_t width,
-                            cb_figure *out, cb_error *err)
-{
-    (void)row_bytes;
-    (void)width;
-    (void)out;
-    return no_scratch(model, err);
-}
-
 uint64_t cb__model_beyond_bytes(const cb_model *model, int threads)
 {
     cb_resident resident;

@@ -20,6 +20,9 @@ enum {
 #define FIGURE_MAX 1e15
 #define LEVEL_BYTES_MAX (INT64_C(1) << 46) /* times INSTANCES_MAX stays below 2^63 */
 
+static const char *const mixes[] = {"read", "read_l1", "write", "write_nt", "copy", "copy_nt"};
+enum { NMIXES = sizeof mixes / sizeof *mixes };
+
 /* ---- members ---- */
 
 static cb_status need_text(const cb__json *object, const char *key, char *to, size_t size,
@@ -229,12 +232,11 @@ static cb_status read_point(const cb__json *row, const char *key, cb__point *poi
 
 static cb_status read_bandwidth(cb_model *m, const cb__json *row, void *to, cb_error *err)
 {
-    static const char *const mixes[] = {"read", "write", "write_nt", "copy", "copy_nt"};
     static const char *const placements[] = {"compact", "scattered"};
     cb__series *head = &((curve_row *)to)->head;
     (void)m;
     head->kind = CB__BANDWIDTH;
-    cb_status status = need_word(row, "mix", mixes, 5, head->what, sizeof head->what, err);
+    cb_status status = need_word(row, "mix", mixes, NMIXES, head->what, sizeof head->what, err);
     if (status == CB_OK)
         status = need_int(row, "workers", 1, WORKERS_MAX, &head->workers, err);
     if (status == CB_OK)
@@ -379,10 +381,9 @@ static cb_status check_knees(const cb_model *m, cb_error *err)
 
 static cb_status read_ceiling(cb_model *m, const cb__json *row, void *to, cb_error *err)
 {
-    static const char *const mixes[] = {"read", "write", "write_nt", "copy", "copy_nt"};
     cb__model_ceiling *ceiling = to;
     (void)m;
-    cb_status status = need_word(row, "mix", mixes, 5, ceiling->mix, sizeof ceiling->mix, err);
+    cb_status status = need_word(row, "mix", mixes, NMIXES, ceiling->mix, sizeof ceiling->mix, err);
     if (status == CB_OK)
         status = need_int(row, "workers", 1, WORKERS_MAX, &ceiling->workers, err);
     if (status == CB_OK)
@@ -421,6 +422,59 @@ static cb_status read_compute(cb_model *m, const cb__json *row, void *to, cb_err
     return status;
 }
 
+static cb_status read_start(cb_model *m, const cb__json *row, void *to, cb_error *err)
+{
+    cb__model_start *start = to;
+    char name[48];
+    cb_status status = need_text(row, "curve", name, sizeof name, err);
+    if (status == CB_OK)
+        status = find_curve(m, name, &start->series, err);
+    if (status == CB_OK)
+        status = need_bytes(row, "lo_bytes", INT64_MAX, &start->lo_bytes, err);
+    if (status == CB_OK)
+        status = need_bytes(row, "hi_bytes", INT64_MAX, &start->hi_bytes, err);
+    if (status == CB_OK)
+        status = need_figure(row, "to", FIGURE_MIN, &start->to, err);
+    if (status == CB_OK && start->lo_bytes >= start->hi_bytes)
+        status = cb_error_set(err, CB_USAGE, "'lo_bytes' is not below 'hi_bytes'");
+    return status;
+}
+
+static cb_status read_scratch(cb_model *m, const cb__json *row, void *to, cb_error *err)
+{
+    static const char *const paths[] = {"shared", "global"};
+    cb__model_scratch *scratch = to;
+    (void)m;
+    cb_status status = need_word(row, "path", paths, 2, scratch->path, sizeof scratch->path, err);
+    if (status == CB_OK)
+        status = need_int(row, "width", 1, CB__WIDTH_MAX, &scratch->width, err);
+    if (status == CB_OK)
+        status = need_int(row, "stride", 1, CB__STRIDE_MAX, &scratch->stride, err);
+    if (status == CB_OK)
+        status = need_interval(row, "gb_per_s", FIGURE_MIN, &scratch->gb_per_s, err);
+    if (status == CB_OK)
+        status = need_verdict(row, &scratch->verdict, err);
+    return status;
+}
+
+static cb_status read_banks(cb_model *m, const cb__json *object, cb_error *err)
+{
+    const cb__json *banks = cb__json_get(object, "banks");
+    m->has_banks = banks != NULL;
+    if (!banks)
+        return CB_OK;
+    cb_status status = cb__json_is_object(banks) ? CB_OK : cb_error_set(err, CB_USAGE, "no object");
+    if (status == CB_OK)
+        status = need_int(banks, "banks", 0, CB__BANKS_MAX, &m->banks.banks, err);
+    if (status == CB_OK)
+        status = need_int(banks, "bank_bytes", m->banks.banks ? 1 : 0, CB__BANK_BYTES_MAX,
+                          &m->banks.bank_bytes, err);
+    if (status == CB_OK)
+        status = need_figure(banks, "misfit", 0, &m->banks.misfit, err);
+    cb_error_prefix(err, "banks");
+    return status;
+}
+
 static bool same_interval(cb__interval a, cb__interval b)
 {
     return !(a.lo < b.lo || a.lo > b.lo || a.mid < b.mid || a.mid > b.mid || a.hi < b.hi ||
@@ -430,20 +484,21 @@ static bool same_interval(cb__interval a, cb__interval b)
 /* "ceilings" repeats, for readers that want one number, what "ceilings_by" holds. */
 static cb_status check_ceilings(const cb_model *m, const cb__json *object, cb_error *err)
 {
-    static const char *const mixes[] = {"read", "write", "copy"};
+    static const char *const repeated[] = {"read", "write", "copy"};
     const cb__json *ceilings = cb__json_get(object, "ceilings");
     if (!cb__json_is_object(ceilings))
         return cb_error_set(err, CB_USAGE, "'ceilings' is %s", ceilings ? "no object" : "missing");
     cb_status status = CB_OK;
     for (int i = 0; i < 3 && status == CB_OK; i++) {
-        const cb__model_ceiling *best = cb__model_ceiling_best(m, mixes[i], cb_model_workers(m));
+        const cb__model_ceiling *best = cb__model_ceiling_best(m, repeated[i], cb_model_workers(m));
         cb__interval x = {0};
         if (best)
-            status = need_interval(ceilings, mixes[i], FIGURE_MIN, &x, err);
-        else if (cb__json_is_object(cb__json_get(ceilings, mixes[i])))
-            status = cb_error_set(err, CB_USAGE, "'%s' is not among 'ceilings_by'", mixes[i]);
+            status = need_interval(ceilings, repeated[i], FIGURE_MIN, &x, err);
+        else if (cb__json_is_object(cb__json_get(ceilings, repeated[i])))
+            status = cb_error_set(err, CB_USAGE, "'%s' is not among 'ceilings_by'", repeated[i]);
         if (best && status == CB_OK && !same_interval(x, best->gb_per_s))
-            status = cb_error_set(err, CB_USAGE, "'%s' is not the best of 'ceilings_by'", mixes[i]);
+            status =
+                cb_error_set(err, CB_USAGE, "'%s' is not the best of 'ceilings_by'", repeated[i]);
     }
     cb_error_prefix(err, "ceilings");
     return status;
@@ -480,10 +535,15 @@ static cb_status read_figures(cb_model *m, const cb__json *object, cb_error *err
         status = read_rows(m, object, "compute", ROWS_MAX, sizeof *m->computes, read_compute, &rows,
                            &m->ncomputes, err);
     m->computes = rows;
-    const cb__json *scratch = cb__json_get(object, "scratch");
-    if (status == CB_OK && (!cb__json_is_array(scratch) || cb__json_size(scratch)))
-        status = cb_error_set(err, CB_USAGE, "'scratch' is not an empty array");
-    return status;
+    if (status == CB_OK && cb__json_get(object, "starts"))
+        status = read_rows(m, object, "starts", ROWS_MAX, sizeof *m->starts, read_start, &rows,
+                           &m->nstarts, err);
+    m->starts = m->nstarts ? rows : NULL;
+    if (status == CB_OK)
+        status = read_rows(m, object, "scratch", ROWS_MAX, sizeof *m->scratch, read_scratch, &rows,
+                           &m->nscratch, err);
+    m->scratch = rows;
+    return status == CB_OK ? read_banks(m, object, err) : status;
 }
 
 /* What must be known before any figure is looked at. */

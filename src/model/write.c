@@ -153,6 +153,51 @@ static void put_computes(cb__json_writer *w, const cb_model *m)
     cb__json_end(w);
 }
 
+static void put_starts(cb__json_writer *w, const cb_model *m)
+{
+    if (m->nstarts == 0)
+        return;
+    begin_rows(w, "starts");
+    for (int i = 0; i < m->nstarts; i++) {
+        const cb__model_start *s = &m->starts[i];
+        char curve[48];
+        cb__series_name(&m->series[s->series], curve);
+        bool pretty = begin_row(w);
+        cb__json_put_text(w, "curve", curve);
+        cb__json_put_int(w, "lo_bytes", (int64_t)s->lo_bytes);
+        cb__json_put_int(w, "hi_bytes", (int64_t)s->hi_bytes);
+        cb__json_put_real(w, "to", s->to);
+        end_row(w, pretty);
+    }
+    cb__json_end(w);
+}
+
+static void put_scratch(cb__json_writer *w, const cb_model *m)
+{
+    begin_rows(w, "scratch");
+    for (int i = 0; i < m->nscratch; i++) {
+        const cb__model_scratch *s = &m->scratch[i];
+        if (!is_figure(s->gb_per_s))
+            continue;
+        bool pretty = begin_row(w);
+        cb__json_put_text(w, "path", s->path);
+        cb__json_put_int(w, "width", s->width);
+        cb__json_put_int(w, "stride", s->stride);
+        put_interval(w, "gb_per_s", s->gb_per_s);
+        put_verdict(w, s->verdict);
+        end_row(w, pretty);
+    }
+    cb__json_end(w);
+    if (!m->has_banks)
+        return;
+    cb__json_key(w, "banks");
+    bool pretty = begin_row(w);
+    cb__json_put_int(w, "banks", m->banks.banks);
+    cb__json_put_int(w, "bank_bytes", m->banks.bank_bytes);
+    cb__json_put_real(w, "misfit", m->banks.misfit);
+    end_row(w, pretty);
+}
+
 void cb__model_put(const cb_model *model, cb__json_writer *w)
 {
     put_curves(w, "curves", model, CB__BANDWIDTH);
@@ -161,8 +206,8 @@ void cb__model_put(const cb_model *model, cb__json_writer *w)
     put_ceilings(w, model);
     put_floors(w, model);
     put_computes(w, model);
-    begin_rows(w, "scratch");
-    cb__json_end(w);
+    put_starts(w, model);
+    put_scratch(w, model);
 }
 
 static void put_provenance(cb__json_writer *w, const cb_model *m)

@@ -17,10 +17,13 @@ enum { OCTAVES = 64, CHUNK_WORDS = 8192, LINE_BYTES = 64, QUEUED_PASSES_MAX = 25
  * are in memory, where the variants differ little. */
 #define LONG_PASS_NS 3e6
 
-/* What drives sets of one octave best. */
+/* What drives sets of one octave best. Where a size of its own is an uneven share of the lanes of a
+ * device, another may be better than the best of its octave. */
+enum { BEST = 2, QUEUED_BEST = 4 };
 typedef struct drive {
-    int first, second; /* variants; second -1: none */
-    double pass_ns;    /* of the first, on the largest set of the octave */
+    int best[QUEUED_BEST]; /* variants */
+    int nbest;
+    double pass_ns; /* of the best, on the largest set of the octave */
     double edge_gain;
 } drive;
 
@@ -174,11 +177,17 @@ static cb_status search_octave(mixing *m, uint64_t bytes, double *before, drive 
     }
     if (status != CB_OK)
         return status;
-    out->first = fastest(ns, n, -1);
-    out->second = fastest(ns, n, out->first);
-    out->pass_ns = ns[out->first];
+    memcpy(before, ns, (size_t)n * sizeof *ns);
     out->edge_gain = edge_gain(m, ns);
-    memcpy(before, ns, sizeof ns);
+    out->nbest = 0;
+    for (int most = m->s->info.queued ? QUEUED_BEST : BEST; out->nbest < most;) {
+        int next = fastest(ns, n, -1);
+        if (next < 0)
+            break;
+        out->best[out->nbest++] = next;
+        ns[next] = (double)INFINITY;
+    }
+    out->pass_ns = before[out->best[0]];
     return CB_OK;
 }
 
@@ -324,21 +333,21 @@ static cb_status measure_with(mixing *m, const char *variant, uint64_t bytes, do
 static cb_status measure(mixing *m, uint64_t bytes, cb__reading *out, cb_error *err)
 {
     const drive *d = &m->octaves[octave_of(bytes)];
-    double ns[2] = {0, (double)INFINITY};
+    double least = d->pass_ns;
     cb_status status = CB_OK;
-    if (d->pass_ns > LONG_PASS_NS) {
-        ns[0] = d->pass_ns;
-    } else {
-        status = time_pass(m, d->first, bytes, &ns[0], err);
-        if (status == CB_OK && d->second >= 0)
-            status = time_pass(m, d->second, bytes, &ns[1], err);
+    out->variant = d->best[0];
+    for (int i = 0; i < d->nbest && d->pass_ns <= LONG_PASS_NS && status == CB_OK; i++) {
+        double ns = 0;
+        status = time_pass(m, d->best[i], bytes, &ns, err);
+        if (i == 0 || ns < least) {
+            least = ns;
+            out->variant = d->best[i];
+        }
     }
     if (status != CB_OK)
         return status;
-    int best = ns[0] <= ns[1] ? 0 : 1;
-    out->variant = best ? d->second : d->first;
     out->edge_gain = d->edge_gain;
-    status = measure_with(m, m->job->variants[out->variant], bytes, ns[best], out, err);
+    status = measure_with(m, m->job->variants[out->variant], bytes, least, out, err);
     if (status != CB_OK)
         return status;
     return m->writes ? cover_written(m, m->job->variants[out->variant], bytes, &out->covered, err)

@@ -408,6 +408,12 @@ static void pages_doubt(const paging *p, char *text, size_t size)
 
 static void pages(cb__judging *j)
 {
+    if (j->probe->device.queued) {
+        cb__control_add(j, "pages", CB_VERDICT_CONTAMINATED, false, CB__SKIP,
+                        "not applicable: a device has pages of its driver's choice alone, and it "
+                        "names none");
+        return;
+    }
     paging p = {.most_base = (double)NAN, .least_huge = (double)NAN};
     char base[72] = "no set was on base pages", huge[120] = "", doubt[96];
     for (int g = 0; g < j->probe->ngroups; g++)
@@ -462,6 +468,14 @@ static void interference(cb__judging *j)
                         CB__SKIP, "nothing is known of steal or switches");
         return;
     }
+    if (j->probe->device.queued) {
+        cb__control_add(j, "interference", CB_VERDICT_CONTAMINATED, false, CB__SKIP,
+                        "not applicable: launches are timed by the device; of the host, which "
+                        "submits them, %.1f %% of the time was stolen, with %.0f involuntary "
+                        "switches a second",
+                        100 * s.over.mid * j->probe->device.threads, c.over.mid);
+        return;
+    }
     cb__agreement stolen = cb__agree(s, 0, STEAL_SHARE);
     cb__agreement switched = cb__agree(c, 0, SWITCHES_A_SECOND);
     char detail[160];
@@ -473,12 +487,18 @@ static void interference(cb__judging *j)
                  detail);
 }
 
+/* Whether the clock beside its readings is one worker's: on a device it always is. */
+static bool is_one_core(const cb__judging *j, int series)
+{
+    return cb__group_of(j, series)->threads == 1 || j->probe->device.queued;
+}
+
 static void clock_spread(cb__judging *j)
 {
     size_t n = 0;
     bool seen = false;
     for (int s = 0; s < j->probe->nseries; s++)
-        for (int i = 0; i < j->probe->series[s].n && cb__group_of(j, s)->threads == 1; i++)
+        for (int i = 0; i < j->probe->series[s].n && is_one_core(j, s); i++)
             for (int sweep = 0; sweep < CB__SWEEPS; sweep++) {
                 const cb__reading *r = &j->probe->series[s].readings[sweep][i];
                 seen |= cb__measured(r);
@@ -495,9 +515,10 @@ static void clock_spread(cb__judging *j)
     double mid = cb__median(j->clocks, n), spread = (hi - lo) / mid;
     char detail[160];
     snprintf(detail, sizeof detail,
-             "the clock of one core lies between %.2f and %.2f GHz in 90 of 100 readings, %.1f %% "
+             "the clock of one %s lies between %.2f and %.2f GHz in 90 of 100 readings, %.1f %% "
              "of its median; %.0f %% are allowed",
-             lo * 1e-9, hi * 1e-9, 100 * spread, 100 * CLOCK_SPREAD);
+             j->probe->device.queued ? "multiprocessor" : "core", lo * 1e-9, hi * 1e-9,
+             100 * spread, 100 * CLOCK_SPREAD);
     /* Of the spread within sweeps as well: their number is beside the point. */
     surroundings(j, "clock", spread > CLOCK_SPREAD ? CB__BROKEN : CB__HOLDS, CB__SWEEPS, detail);
 }

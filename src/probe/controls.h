@@ -47,6 +47,15 @@ bool cb__reaches_memory(const cb__judging *j, int series);
 /* The head of a model's series, without points. */
 cb__series cb__series_of(const cb__judging *j, int series);
 
+/* The largest size that the caches can hold and that is as good as any of those, of a curve of a
+ * device that launches are queued to: smaller ones are bound by what a pass over them costs, and
+ * say nothing of a cache. 0 of any other curve. Indices among the sizes. */
+int cb__best_cached(const cb__judging *j, int series);
+/* The first of those that are as good: where the plateau begins; 0 likewise. */
+int cb__plateau_start(const cb__judging *j, int series);
+/* The model's scratch rows and banks (judge_scratch.c). */
+cb_status cb__judge_scratch(cb__judging *j);
+
 /* ---- parts of controls (controls.c) ---- */
 
 typedef enum cb__agreement { CB__HOLDS, CB__DISPUTED, CB__BROKEN } cb__agreement;

@@ -239,11 +239,14 @@ static void drive_holds(cb__judging *j, const tally *edge, int gaining, const ou
 {
     const cb_verdict verdict = CB_VERDICT_LOWER_BOUND;
     int threads = j->probe->device.threads;
+    bool all_work = j->probe->device.queued;
     char search[112] = "there were no variants to search";
     char workers[64] = "there is one thread, so no other worker count";
-    if (threads > 1)
+    if (threads > 1 && !all_work)
         snprintf(workers, sizeof workers, "fewer workers are nowhere better at %d size%s",
                  o->compared, cb__plural(o->compared));
+    if (all_work)
+        snprintf(workers, sizeof workers, "fewer workers: not applicable, all of a device work");
     if (edge->seen)
         snprintf(search, sizeof search,
                  "at %d of %d size%s the best variant is inside the search, the others are lower "
@@ -253,7 +256,7 @@ static void drive_holds(cb__judging *j, const tally *edge, int gaining, const ou
         cb__control_add(
             j, "drive", verdict, true, CB__SKIP,
             "there were no two variants or worker counts to choose from, or no two sweeps");
-    else if (threads > 1 && o->compared + g->seen == 0)
+    else if (threads > 1 && !all_work && o->compared + g->seen == 0)
         cb__control_add(j, "drive", verdict, true, CB__SKIP,
                         "of %d threads no two worker counts were compared in two sweeps: only the "
                         "search at %d size%s says anything",
@@ -339,8 +342,10 @@ static int tiny(const cb__judging *j, int series, const int *at, double *fit, in
 {
     const cb__probe_series *s = &j->probe->series[series];
     double held = cb__first_cache(&j->probe->device, cb__group_of(j, series)->threads);
-    int best = 0;
-    for (int k = 1; k < n && (double)s->bytes[at[k]] <= held; k++)
+    int best = 0, cached = cb__best_cached(j, series);
+    while (best + 1 < n && at[best] < cached)
+        best++;
+    for (int k = 1; k < n && cached == 0 && (double)s->bytes[at[k]] <= held; k++)
         if (s->kind == CB__BANDWIDTH ? fit[k] > fit[best] : fit[k] < fit[best])
             best = k;
     for (int k = 0; k < best; k++)

@@ -87,13 +87,16 @@ static double highest_clock(const cb__judging *j)
     return highest;
 }
 
-/* GB/s that a curve cannot exceed; 0: unknown. */
-static double limit_of(const cb__judging *j, int series, double clock_hz)
+/* GB/s that a size of a curve cannot exceed; 0: unknown. Beyond the caches of a device that is what
+ * its memory gives; of others the ceilings are held against it. */
+static double limit_of(const cb__judging *j, int series, int size, double clock_hz)
 {
     const cb__device_info *d = &j->probe->device;
     const cb__probe_series *s = &j->probe->series[series];
     if (s->kind != CB__BANDWIDTH)
         return 0;
+    if (d->queued && d->peak_dram_bytes_per_s > 0 && cb__beyond_caches(d, (double)s->bytes[size]))
+        return d->peak_dram_bytes_per_s * 1e-9;
     if (!(d->peak_bytes_per_cycle > 0))
         return d->peak_bytes_per_s * 1e-9;
     /* Half of what a copy moves is stored, past the load ports. */
@@ -114,10 +117,10 @@ static excess above_limits(cb__judging *j)
     excess e = {0};
     double clock_hz = highest_clock(j);
     for (int s = 0; s < j->probe->nseries; s++) {
-        double limit = limit_of(j, s, clock_hz);
-        for (int i = 0; i < j->probe->series[s].n && limit > 0; i++) {
+        for (int i = 0; i < j->probe->series[s].n; i++) {
             cb__swept x = j->values[s][i];
-            if (x.n == 0 || cb__agree(x, 0, limit) != CB__BROKEN)
+            double limit = limit_of(j, s, i, clock_hz);
+            if (!(limit > 0) || x.n == 0 || cb__agree(x, 0, limit) != CB__BROKEN)
                 continue;
             cb__worsen(j, s, i, CB_VERDICT_IMPOSSIBLE);
             e.n++;
@@ -126,6 +129,55 @@ static excess above_limits(cb__judging *j)
         }
     }
     return e;
+}
+
+/* ---- a device of many multiprocessors ---- */
+
+/* The median of all readings; 0: unknown. */
+static double clock_of(cb__judging *j)
+{
+    size_t n = 0;
+    for (int s = 0; s < j->probe->nseries; s++)
+        for (int i = 0; i < j->probe->series[s].n; i++)
+            for (int sweep = 0; sweep < CB__SWEEPS; sweep++) {
+                const cb__reading *r = &j->probe->series[s].readings[sweep][i];
+                if (cb__measured(r) && r->clock_hz > 0)
+                    j->clocks[n++] = r->clock_hz;
+            }
+    return n ? cb__median(j->clocks, n) : 0;
+}
+
+/* The best size of a mix that the caches can hold. */
+static double best_of_mix(const cb__judging *j, const char *mix)
+{
+    double best = 0;
+    for (int s = 0; s < j->probe->nseries; s++)
+        for (int i = 0; i < j->probe->series[s].n; i++)
+            if (strcmp(j->probe->series[s].what, mix) == 0 && j->values[s][i].n &&
+                j->probe->series[s].bytes[i] <= (int64_t)j->probe->device.llc_bytes)
+                best = fmax(best, j->values[s][i].over.mid);
+    return best;
+}
+
+/* No set is small enough for one multiprocessor and large enough for its passes to be long: what
+ * its ports give is not reached, so it is said and proves nothing. */
+static void device_ports(cb__judging *j, double clock_hz)
+{
+    cb__probe *p = j->probe;
+    double first = best_of_mix(j, "read_l1"), last = best_of_mix(j, "read");
+    double each = p->device.threads * clock_hz * 1e-9;
+    if (!(each > 0) || !(last > 0)) {
+        cb__control_add(j, "port bound", CB_VERDICT_LOWER_BOUND, false, CB__SKIP,
+                        "reading within the caches was not measured, or not the clock");
+        return;
+    }
+    p->clock_hz = clock_hz;
+    p->port_bound_gb_per_s = p->device.peak_bytes_per_s * 1e-9;
+    cb__control_add(j, "port bound", CB_VERDICT_LOWER_BOUND, false, CB__PASS,
+                    "nothing is above the %.1f GB/s of %d first caches; at %.2f GHz each is read "
+                    "at %.1f bytes a cycle, and what lies behind them at %.1f",
+                    p->port_bound_gb_per_s, p->device.threads, clock_hz * 1e-9, first / each,
+                    last / each);
 }
 
 /* ---- the control ---- */
@@ -175,6 +227,8 @@ void cb__control_port_bound(cb__judging *j)
                         "GB/s, and %.1f GB/s is the most there is",
                         e.n, e.n == 1 ? " is" : "s are", cb__point_label(j, e.series, e.size).text,
                         e.times * e.limit, e.limit);
+    else if (p->device.queued)
+        device_ports(j, clock_of(j));
     else if (best.n == 0)
         cb__control_add(j, "port bound", CB_VERDICT_LOWER_BOUND, false, CB__SKIP, "%s", missing(j));
 }

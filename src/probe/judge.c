@@ -7,6 +7,10 @@
 
 #define POINT_WITHIN 0.10 /* hi / lo - 1 over sweeps: of points, ceilings and computes */
 #define FLOOR_WITHIN 0.25 /* of dispatch floors */
+/* What a host takes to submit differs from process to process. */
+#define STREAM_WITHIN 0.50
+#define PLATEAU_WITHIN 1.08 /* as small a step is no knee */
+#define AS_GOOD_WITHIN 1.02
 
 cb__swept cb__over_sweeps(const double values[CB__SWEEPS])
 {
@@ -68,6 +72,39 @@ static void points(cb__judging *j)
         }
 }
 
+/* ---- where a plateau begins ---- */
+
+static bool is_cached(const cb__judging *j, int series, int size)
+{
+    const cb__probe_series *s = &j->probe->series[series];
+    return s->bytes[size] <= (int64_t)j->probe->device.llc_bytes && j->values[series][size].n;
+}
+
+int cb__best_cached(const cb__judging *j, int series)
+{
+    const cb__probe_series *s = &j->probe->series[series];
+    const cb__swept *x = j->values[series];
+    int best = 0, last = 0;
+    if (!j->probe->device.queued || s->kind != CB__BANDWIDTH)
+        return 0;
+    for (int i = 1; i < s->n; i++)
+        if (is_cached(j, series, i) && !(x[i].over.mid <= x[best].over.mid))
+            best = i;
+    for (int i = best; i < s->n; i++)
+        if (is_cached(j, series, i) && x[i].over.mid >= x[best].over.mid / AS_GOOD_WITHIN)
+            last = i;
+    return last;
+}
+
+int cb__plateau_start(const cb__judging *j, int series)
+{
+    int best = cb__best_cached(j, series), start = best;
+    double least = j->values[series][best].over.mid / PLATEAU_WITHIN;
+    while (start > 0 && j->values[series][start - 1].over.mid >= least)
+        start--;
+    return start;
+}
+
 /* ---- knees ---- */
 
 /* The sizes of a curve that some sweep measured: what cb__knees_find counts. */
@@ -81,6 +118,7 @@ typedef struct curve {
 static void curve_of(const cb__judging *j, int series, curve *c)
 {
     const cb__probe_series *s = &j->probe->series[series];
+    int from = cb__best_cached(j, series); /* a set below is worth no less, and no rise is a knee */
     c->n = 0;
     for (int i = 0; i < s->n; i++)
         if (j->values[series][i].n) {
@@ -89,7 +127,8 @@ static void curve_of(const cb__judging *j, int series, curve *c)
         }
     for (int sweep = 0; sweep < CB__SWEEPS; sweep++)
         for (size_t i = 0; i < c->n; i++)
-            c->values[(size_t)sweep * c->n + i] = s->readings[sweep][c->at[i]].value;
+            c->values[(size_t)sweep * c->n + i] =
+                s->readings[sweep][c->at[i] < from ? from : c->at[i]].value;
 }
 
 static double plateau_of(const curve *c, const cb__plateau *p, int sweep)
@@ -215,7 +254,8 @@ static cb_status ceilings(cb__judging *j, int best[CB__PROBE_SERIES_MAX])
     for (int s = 0; s < p->nseries; s++) {
         cb__series head = cb__series_of(j, s);
         cb__swept figure = asymptote(&p->series[s]);
-        if (head.kind != CB__BANDWIDTH || figure.n == 0)
+        /* What is kept in the first caches is never far beyond them. */
+        if (head.kind != CB__BANDWIDTH || figure.n == 0 || strcmp(head.what, "read_l1") == 0)
             continue;
         cb__model_ceiling *c = ceiling_of(m, head.what, head.workers);
         if (!c)
@@ -335,10 +375,26 @@ static void knees_add(cb__judging *j, int from, int index)
     }
 }
 
+static void start_add(cb__judging *j, int from, int index)
+{
+    cb_model *m = j->model;
+    int start = cb__plateau_start(j, from);
+    const cb__series *to = &m->series[index];
+    int64_t bytes = j->probe->series[from].bytes[start];
+    for (int i = 1; i < to->n && start > 0; i++)
+        if ((int64_t)to->points[i].bytes == bytes)
+            m->starts[m->nstarts++] =
+                (cb__model_start){index, to->points[i - 1].bytes, to->points[i].bytes,
+                                  j->values[from][cb__best_cached(j, from)].over.mid};
+}
+
 static cb_status curves(cb__judging *j)
 {
     const cb__probe *p = j->probe;
     cb_model *m = j->model;
+    m->starts = cb__arena_array(&m->arena, (size_t)p->nseries, sizeof *m->starts);
+    if (!m->starts)
+        return CB_NO_MEMORY;
     m->series = cb__arena_array(&m->arena, (size_t)p->nseries, sizeof *m->series);
     m->knees = cb__arena_array(&m->arena, (size_t)p->nseries * CB__KNEES_MAX, sizeof *m->knees);
     if (!m->series || !m->knees)
@@ -350,6 +406,7 @@ static cb_status curves(cb__judging *j)
         if (status != CB_OK)
             return status;
         knees_add(j, s, m->nseries - 1);
+        start_add(j, s, m->nseries - 1);
     }
     return CB_OK;
 }
@@ -374,8 +431,11 @@ static cb_status scalars(cb__judging *j)
         if (figure.n == 0)
             continue;
         bool is_floor = s->kind == CB__FLOOR;
-        cb_verdict verdict = cb__verdict_worse(
-            j->groups[s->group], cb__steady(figure, is_floor ? FLOOR_WITHIN : POINT_WITHIN));
+        cb_verdict verdict =
+            cb__verdict_worse(j->groups[s->group],
+                              cb__steady(figure, !is_floor                        ? POINT_WITHIN
+                                                 : strcmp(s->what, "stream") == 0 ? STREAM_WITHIN
+                                                                                  : FLOOR_WITHIN));
         if (is_floor) {
             cb__model_floor *f = &m->floors[m->nfloors++];
             *f = (cb__model_floor){.threads = threads, .ns = figure.over, .verdict = verdict};
@@ -423,6 +483,8 @@ cb_status cb__probe_judge(cb__probe *probe, cb_model *model, cb_error *err)
     status = curves(j);
     if (status == CB_OK)
         status = scalars(j);
+    if (status == CB_OK)
+        status = cb__judge_scratch(j);
 out:
     free(j);
     return status == CB_OK

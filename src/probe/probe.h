@@ -15,7 +15,8 @@ enum {
     CB__GROUPS_MAX = 40,
     CB__PROBE_SERIES_MAX = 120,
     CB__SCALARS_MAX = 200,
-    CB__VARIANTS_MAX = 64
+    CB__VARIANTS_MAX = 64,
+    CB__SCRATCH_MAX = 6 /* two paths, three widths */
 };
 
 /* One size in one sweep. */
@@ -53,6 +54,15 @@ typedef struct cb__scalar {
     double values[CB__SWEEPS]; /* NaN: not measured */
 } cb__scalar;
 
+/* Reading an array on the chip, or through the caches, at a stride. */
+typedef struct cb__probe_scratch {
+    char what[16]; /* "shared/16", "global/4": path, bytes a lane */
+    int n;
+    int strides[CB__SIZES_MAX];               /* bytes; rise */
+    double values[CB__SWEEPS][CB__SIZES_MAX]; /* GB/s that lanes ask for; NaN: not measured */
+    int missed;                               /* readings whose sum was wrong */
+} cb__probe_scratch;
+
 typedef struct cb__group {
     int threads;
     bool scattered;
@@ -74,6 +84,8 @@ typedef struct cb__probe {
     int nseries;
     cb__scalar scalars[CB__SCALARS_MAX];
     int nscalars;
+    cb__probe_scratch scratch[CB__SCRATCH_MAX];
+    int nscratch;
     int planned; /* sweeps */
     int sweeps;  /* completed of all that was planned; the last one may be partly there */
     bool quick, complete;

@@ -5,6 +5,8 @@
 #include "report/levels.h"
 #include "report/report.h"
 
+enum { PADDED_ROW = 128 };
+
 typedef struct table {
     const cb__probe *probe;
     const cb_model *model;
@@ -13,19 +15,20 @@ typedef struct table {
     cb__buf *out;
 } table;
 
-static const char *threads_text(int n, char text[24])
+static const char *threads_text(const table *t, int n, char text[32])
 {
-    snprintf(text, 24, "%d thread%s", n, n == 1 ? "" : "s");
+    const char *what = t->probe->device.queued ? "multiprocessor" : "thread";
+    snprintf(text, 32, "%d %s%s", n, what, n == 1 ? "" : "s");
     return text;
 }
 
 static void head(const table *t)
 {
     const cb__probe *p = t->probe;
-    char text[24];
+    char text[32];
     cb__buf_printf(t->out, "%s, %s, %s%d sweep%s in %.0f s",
                    *p->device.name ? p->device.name : "unnamed device",
-                   threads_text(p->device.threads, text), p->quick ? "quick, " : "", p->sweeps,
+                   threads_text(t, p->device.threads, text), p->quick ? "quick, " : "", p->sweeps,
                    p->sweeps == 1 ? "" : "s", p->wall_s);
     if (p->clock_hz > 0)
         cb__buf_printf(t->out, "; core %.2f GHz", p->clock_hz * 1e-9);
@@ -97,10 +100,12 @@ static void level_row(const table *t, int level)
 static void caches(const table *t)
 {
     const cb_model *model = t->model;
-    char knee[48], column[24], size[24];
+    char knee[64], column[24], size[32];
     if (model->nseries == 0)
         return;
-    snprintf(knee, sizeof knee, "bandwidth knee, %s", threads_text(t->all, size));
+    bool all_work = t->probe->device.queued; /* so nothing needs to be said of how many */
+    snprintf(knee, sizeof knee, "bandwidth knee%s%s", all_work ? "" : ", ",
+             all_work ? "" : threads_text(t, t->all, size));
     snprintf(column, sizeof column, "GB/s, %d", t->all);
     cb__buf_printf(t->out, "\n%-8s %-11s %-26s%-26s %7s", "caches", "nominal", knee, "latency knee",
                    "GB/s, 1");
@@ -229,10 +234,10 @@ static void figure_row(const table *t, const block *b, const char *what)
     cb__buf_puts(t->out, "\n");
     for (int i = 0; t->verbose && i < b->n; i++) {
         figure f = b->at(t->model, i);
-        char threads[24];
+        char threads[32];
         if (strcmp(f.what, what) != 0 || f.threads == 1 || f.threads == t->all)
             continue;
-        cb__buf_printf(t->out, "    %-12s", threads_text(f.threads, threads));
+        cb__buf_printf(t->out, "    %-12s", threads_text(t, f.threads, threads));
         figure_cell(t, b, &f, false);
         cb__buf_puts(t->out, "\n");
     }
@@ -240,12 +245,12 @@ static void figure_row(const table *t, const block *b, const char *what)
 
 static void figures(const table *t, block b)
 {
-    char threads[24];
+    char threads[32];
     if (b.n == 0)
         return;
     cb__buf_printf(t->out, "\n%-16s%8s", b.title, "1 thread");
     if (t->all > 1)
-        cb__buf_printf(t->out, "%34s%s", "", threads_text(t->all, threads));
+        cb__buf_printf(t->out, "%34s%s", "", threads_text(t, t->all, threads));
     cb__buf_puts(t->out, "\n");
     for (int i = 0; i < b.n; i++) {
         figure f = b.at(t->model, i);
@@ -255,6 +260,32 @@ static void figures(const table *t, block b)
         if (first)
             figure_row(t, &b, f.what);
     }
+}
+
+/* The fewest bytes behind rows of 128 that each width needs, and what they save, as timed. */
+static void paddings(const table *t)
+{
+    const cb__banks *b = &t->model->banks;
+    bool begun = false;
+    for (int width = 4; width <= 16; width *= 2) {
+        cb_figure pad, bare, padded;
+        if (cb_model_best_pad(t->model, PADDED_ROW, (uint64_t)width, &pad, NULL) != CB_OK ||
+            cb_model_scratch_cost(t->model, PADDED_ROW, (uint64_t)width, &bare, NULL) != CB_OK ||
+            cb_model_scratch_cost(t->model, PADDED_ROW + (uint64_t)pad.mid, (uint64_t)width,
+                                  &padded, NULL) != CB_OK)
+            continue;
+        if (!begun)
+            cb__buf_printf(t->out, "\nshared memory, %d banks of %d bytes (misfit %.1f %%)\n",
+                           b->banks, b->bank_bytes, 100 * b->misfit);
+        begun = true;
+        cb__buf_printf(t->out,
+                       "  rows of %d, %2d bytes a lane: padded by %.0f they are read %.1fx as fast "
+                       "[%.1f, %.1f]\n",
+                       PADDED_ROW, width, pad.mid, bare.mid / padded.mid, bare.lo / padded.hi,
+                       bare.hi / padded.lo);
+    }
+    if (!begun && t->model->nscratch)
+        cb__buf_puts(t->out, "\nshared memory: no padding of rows of 128 bytes was confirmed\n");
 }
 
 static void points(const table *t)
@@ -337,6 +368,7 @@ void cb__report_probe_table(const cb__probe *probe, const cb_model *model, bool 
     figures(&t, (block){"ceilings, GB/s", ceiling_at, model->nceilings, plain_text});
     figures(&t, (block){"floors", floor_at, model->nfloors, cb__time_text});
     figures(&t, (block){"compute, Gop/s", compute_at, model->ncomputes, plain_text});
+    paddings(&t);
     controls(&t);
     if (verbose)
         every_point(&t);

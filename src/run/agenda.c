@@ -1,4 +1,4 @@
-#include "run/agenda.h"
+#include "run/agenda_internal.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,6 +8,11 @@
 enum { SMALLEST_BYTES = 4096, RANGE_OVER_CACHES = 8 };
 /* Where only the last knee is looked for. */
 enum { KNEE_OVER_CACHES = 4, KNEE_UNDER_CACHES = 64 };
+/* Of a GPU: from what its multiprocessors have in flight at once to what a launch no longer counts
+ * in. */
+#define QUEUED_SMALLEST_BYTES (UINT64_C(256) << 10)
+#define QUEUED_LARGEST_BYTES (UINT64_C(4) << 30)
+#define QUEUED_QUICK_BYTES (UINT64_C(1) << 30)
 
 typedef struct planning {
     const cb__probe_request *request;
@@ -21,14 +26,18 @@ typedef struct planning {
 static void choose_range(planning *p)
 {
     uint64_t llc = p->device->llc_bytes ? p->device->llc_bytes : UINT64_C(64) << 20;
-    bool knee = p->request->read_only;
+    bool knee = p->request->read_only, queued = p->device->queued && !knee;
     uint64_t largest = (knee ? KNEE_OVER_CACHES : RANGE_OVER_CACHES) * llc,
              quarter = p->device->memory_bytes / 4;
+    if (queued)
+        largest = p->request->quick ? QUEUED_QUICK_BYTES : QUEUED_LARGEST_BYTES;
     p->plan->quarter = quarter < largest;
     largest = p->plan->quarter ? quarter : largest;
     largest = largest / 4096 * 4096;
     p->plan->largest_bytes = largest > SMALLEST_BYTES ? (int64_t)largest : SMALLEST_BYTES;
-    uint64_t smallest = knee ? llc / KNEE_UNDER_CACHES : SMALLEST_BYTES;
+    uint64_t smallest = knee     ? llc / KNEE_UNDER_CACHES
+                        : queued ? QUEUED_SMALLEST_BYTES
+                                 : SMALLEST_BYTES;
     smallest = smallest < largest ? smallest : largest;
     p->smallest = smallest > SMALLEST_BYTES ? (double)smallest : SMALLEST_BYTES;
 }
@@ -41,23 +50,29 @@ static int64_t rounded(double bytes, bool whole_pages)
 }
 
 /* From the largest size down, then the smallest: both ends are there whatever the step. */
-static void sizes(const planning *p, double an_octave, bool whole_pages, cb__planned_job *job)
+void cb__agenda_sizes(double largest, double smallest, double an_octave, bool whole_pages,
+                      cb__planned_job *job)
 {
-    int64_t down[CB__SIZES_MAX], smallest = rounded(p->smallest, whole_pages), last = INT64_MAX;
+    int64_t down[CB__SIZES_MAX], end = rounded(smallest, whole_pages), last = INT64_MAX;
     int n = 0;
     for (int i = 0; n < CB__SIZES_MAX - 1; i++) {
-        double exact = (double)p->plan->largest_bytes * exp2(-i / an_octave);
+        double exact = largest * exp2(-i / an_octave);
         int64_t size = rounded(exact, whole_pages);
-        if (exact < p->smallest * 0.99)
+        if (exact < smallest * 0.99)
             break;
         if (size < last)
             down[n++] = last = size;
     }
-    if (last > smallest)
-        down[n++] = smallest;
+    if (last > end)
+        down[n++] = end;
     for (int i = 0; i < n; i++)
         job->bytes[i] = down[n - 1 - i];
     job->n = n;
+}
+
+static void sizes(const planning *p, double an_octave, bool whole_pages, cb__planned_job *job)
+{
+    cb__agenda_sizes((double)p->plan->largest_bytes, p->smallest, an_octave, whole_pages, job);
 }
 
 /* ---- jobs ---- */
@@ -104,10 +119,14 @@ void cb__agenda_variants(const cb__probe_request *request, const char *kernel, i
 {
     const cb_kernel *k = cb__suite_find(request->suite, kernel, NULL);
     for (int portable = 0; k && portable < 2 && job->nvariants == 0; portable++)
-        for (int i = 0; i < k->nimpls; i++)
-            if (cb__impl_runs(&k->impls[i], request->isa) &&
-                (k->impls[i].isa == CB_ISA_PORTABLE) == portable)
+        for (int i = 0; i < k->nimpls; i++) {
+            char text[96];
+            cb__case c;
+            snprintf(text, sizeof text, "%s/%s", kernel, k->impls[i].name);
+            if ((k->impls[i].isa == CB_ISA_PORTABLE) == portable &&
+                cb__case_parse_variant(request->suite, text, request->isa, &c, NULL) == CB_OK)
                 implementation(kernel, &k->impls[i], nontemporal, job);
+        }
 }
 
 static void add(const planning *p, cb__planned_group *g, cb__job_kind kind, const char *what)
@@ -232,11 +251,13 @@ cb_status cb__agenda_make(const cb__probe_request *request, const cb__device_inf
     planning p = {request, device, plan, 0};
     memset(plan, 0, sizeof *plan);
     choose_range(&p);
-    if (device->threads > 1)
+    if (device->queued)
+        cb__agenda_queued(request, device, p.smallest, plan);
+    else if (device->threads > 1)
         all_threads(&p, device->threads);
-    if (device->threads == 1 || !request->read_only)
+    if (!device->queued && (device->threads == 1 || !request->read_only))
         one_thread(&p, device->threads == 1);
-    if (!request->read_only) {
+    if (!device->queued && !request->read_only) {
         base_pages(&p);
         in_between(&p, device->threads);
     }

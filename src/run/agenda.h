@@ -31,7 +31,7 @@ typedef struct cb__agenda {
     cb__planned_group groups[CB__GROUPS_MAX];
     int ngroups;
     int64_t largest_bytes;
-    bool quarter; /* the range ends at a quarter of the memory, before 8x the caches */
+    bool quarter; /* the range ends at a quarter of the memory, and not where it should */
 } cb__agenda;
 
 cb_status cb__agenda_make(const cb__probe_request *request, const cb__device_info *device,

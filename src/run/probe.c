@@ -92,6 +92,36 @@ static cb__scalar *scalar_of(cb__probe *out, const cb__planned_job *job, int gro
     return s;
 }
 
+static cb__probe_scratch *scratch_of(cb__probe *out, const cb__planned_job *job)
+{
+    for (int i = 0; i < out->nscratch; i++)
+        if (strcmp(out->scratch[i].what, job->what) == 0)
+            return &out->scratch[i];
+    if (out->nscratch == CB__SCRATCH_MAX)
+        return NULL;
+    cb__probe_scratch *s = &out->scratch[out->nscratch++];
+    *s = (cb__probe_scratch){.n = job->n};
+    snprintf(s->what, sizeof s->what, "%s", job->what);
+    for (int i = 0; i < job->n; i++)
+        s->strides[i] = (int)job->bytes[i];
+    for (int sweep = 0; sweep < CB__SWEEPS; sweep++)
+        for (int i = 0; i < CB__SIZES_MAX; i++)
+            s->values[sweep][i] = (double)NAN;
+    return s;
+}
+
+/* What summed up something else than was there has no bandwidth. */
+static void keep_scratch(cb__probe *out, int sweep, const cb__planned_job *job, const int *order,
+                         const cb__job_answer *a)
+{
+    cb__probe_scratch *s = scratch_of(out, job);
+    for (int i = 0; s && i < a->n; i++) {
+        s->missed += a->readings[i].covered != 1;
+        if (a->readings[i].covered == 1)
+            s->values[sweep][order[i]] = a->readings[i].value;
+    }
+}
+
 static int variant_index(cb__probe *out, const char *variant)
 {
     for (int i = 0; i < out->nvariants; i++)
@@ -106,6 +136,10 @@ static int variant_index(cb__probe *out, const char *variant)
 static void keep(probing *p, int group, int sweep, const cb__planned_job *job, const cb__job *asked,
                  const int *order, const cb__job_answer *a)
 {
+    if (job->kind == CB__JOB_SCRATCH) {
+        keep_scratch(p->out, sweep, job, order, a);
+        return;
+    }
     if (job->kind != CB__JOB_BANDWIDTH && job->kind != CB__JOB_LATENCY) {
         cb__scalar *s = scalar_of(p->out, job, group);
         if (s && a->n > 0)
@@ -223,7 +257,10 @@ static void give_up(probing *p, int group, cb_error *err)
 static cb_status one_sweep(probing *p, int sweep, cb_error *err)
 {
     double left_s = p->request->budget_s * USED_SHARE - elapsed_s(p);
-    double end_s = elapsed_s(p) + left_s / (p->out->planned - sweep), shares = 0;
+    /* Code for a device is compiled in the first. */
+    double compiling = sweep == 0 && p->out->device.queued ? 1 : 0;
+    double end_s = elapsed_s(p) + left_s * (1 + compiling) / (p->out->planned - sweep + compiling);
+    double shares = 0;
     cb_status status = CB_OK;
     for (int g = 0; g < p->plan->ngroups; g++)
         shares += p->plan->groups[g].share;
