@@ -109,7 +109,7 @@ static const struct {
     {"\"layout\":[8,2,4096,8192,64]", "\"layout\":[8,2,4096,8192]"},
     {"\"arm\":1", "\"arm\":2"},
     {"\"readings\":3", "\"readings\":2"},
-    {"\"batch\":2", "\"batch\":33"},
+    {"\"batch\":2", "\"batch\":257"},
     {"\"isa\":3", "\"isa\":-1"},
 };
 
@@ -210,7 +210,7 @@ static const struct {
     {"\"entries\":[[1,0,1,1,8192]]", "\"entries\":[[1,0,1,1]]"},
     {"0000000000000001", "000000000000001"},
     {"\"edits\":false", "\"edits\":0"},
-    {"\"batch\":2", "\"batch\":64"},
+    {"\"batch\":2", "\"batch\":512"},
     {"\"gap_ns\":30", "\"gap_ns\":-1"},
     {"\"elapsed_ns\":2000", "\"elapsed_ns\":-1"},
     {"\"arms\":[{", "\"arms\":[{},{"},
