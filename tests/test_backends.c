@@ -110,14 +110,11 @@ static void an_unknown_device_names_the_nearest(void **state)
         const char *device;
         cb_status status;
         const char *part;
-    } table[] = {{"cpuu", CB_USAGE, "did you mean 'cpu'"},
-                 {"gpu", CB_USAGE, "did you mean 'cpu'"},
-                 {"", CB_USAGE, "cpu, cuda, fake"},
-                 {":", CB_USAGE, "cpu, cuda, fake"},
-                 {"CPU", CB_USAGE, "cpu, cuda, fake"},
-                 {"fak:llc=1", CB_USAGE, "did you mean 'fake'"},
-                 {"opencl:0", CB_UNAVAILABLE, "no opencl"},
-                 {"cud", CB_USAGE, "did you mean 'cuda'"}};
+    } table[] = {
+        {"cpuu", CB_USAGE, "did you mean 'cpu'"},  {"gpu", CB_USAGE, "did you mean 'cpu'"},
+        {"", CB_USAGE, "cpu, cuda, fake"},         {":", CB_USAGE, "cpu, cuda, fake"},
+        {"CPU", CB_USAGE, "cpu, cuda, fake"},      {"fak:llc=1", CB_USAGE, "did you mean 'fake'"},
+        {"opencl:0", CB_UNAVAILABLE, "no opencl"}, {"cud", CB_USAGE, "did you mean 'cuda'"}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         const cb__backend *backend = NULL;
         const char *script = NULL;

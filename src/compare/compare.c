@@ -301,7 +301,9 @@ static void outputs_digest(cb__comparing *s)
 static cb_status measure(cb__comparing *s, cb_error *err)
 {
     say(s->request, "filling", -1);
-    cb_status status = cb__stages_fill(s, err);
+    cb_status status = cb__parks(s) ? cb__park_begin(s, err) : CB_OK;
+    if (status == CB_OK)
+        status = cb__stages_fill(s, err);
     if (status == CB_OK)
         status = cb__verify_ragged(s, err);
     if (status == CB_OK)

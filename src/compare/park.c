@@ -38,28 +38,53 @@ static cb_status start_one(cb__comparing *s, cb_error *err)
     return cb__worker_send(worker, &work, err);
 }
 
-static cb_status park(cb__comparing *s, cb_error *err)
+static cb_status start(cb__comparing *s, int n, cb_error *err)
 {
-    int n = s->out->nrounds ? MORE : CB__ROUNDS_MIN;
-    uint64_t start_ns = cb__clock_ns();
     cb_status status = CB_OK;
-    end_all(s->done, &s->ndone, true);
-    for (int i = 0; i < n && status == CB_OK; i++)
+    for (int i = 0; i < n && status == CB_OK; i++) {
         status = start_one(s, err);
-    for (int i = 0; i < s->nparked && status == CB_OK; i++) {
+        s->opening += status == CB_OK;
+    }
+    if (status != CB_OK)
+        cb__park_clear(s);
+    return status;
+}
+
+static cb_status await(cb__comparing *s, cb_error *err)
+{
+    cb_status status = CB_OK;
+    for (int i = s->nparked - s->opening; i < s->nparked && status == CB_OK; i++) {
         cb__json *answer = NULL;
         status = cb__worker_await(&s->parked[i], "open", &answer, err);
         cb__json_free(answer);
     }
+    s->opening = 0;
     if (status != CB_OK)
         end_all(s->parked, &s->nparked, false);
+    return status;
+}
+
+static cb_status park(cb__comparing *s, cb_error *err)
+{
+    uint64_t start_ns = cb__clock_ns();
+    cb_status status = CB_OK;
+    end_all(s->done, &s->ndone, true);
+    if (s->nparked == 0)
+        status = start(s, s->out->nrounds ? MORE : CB__ROUNDS_MIN, err);
+    if (status == CB_OK)
+        status = await(s, err);
     s->parking_s += (double)(cb__clock_ns() - start_ns) * 1e-9;
     return status;
 }
 
+cb_status cb__park_begin(cb__comparing *s, cb_error *err)
+{
+    return start(s, CB__ROUNDS_MIN, err);
+}
+
 cb_status cb__park_take(cb__comparing *s, cb__worker *worker, cb_error *err)
 {
-    cb_status status = s->nparked ? CB_OK : park(s, err);
+    cb_status status = s->nparked && !s->opening ? CB_OK : park(s, err);
     if (status == CB_OK)
         *worker = s->parked[--s->nparked];
     return status;
@@ -78,6 +103,7 @@ void cb__park_leave(cb__comparing *s, cb__worker *worker, bool good)
 
 void cb__park_clear(cb__comparing *s)
 {
+    s->opening = 0;
     end_all(s->done, &s->ndone, true);
     end_all(s->parked, &s->nparked, false);
 }

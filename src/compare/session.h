@@ -40,6 +40,7 @@ typedef struct cb__comparing {
     cb__worker parked[CB__ROUNDS_MIN]; /* of rounds to come: park.c */
     cb__worker done[CB__ROUNDS_MIN];   /* of rounds that are over, not ended yet */
     int nparked, ndone;
+    int opening;      /* of the parked ones: the last that were not waited for yet */
     uint64_t started; /* workers that were parked, each with an environment of its own */
     double parking_s; /* spent waiting for them: no one round's cost */
     int attempts;     /* rounds begun, each with a seed of its own */
@@ -115,6 +116,8 @@ bool cb__budget_holds(cb__comparing *s, const cb__duel_result *r);
 /* park.c: processes of rounds on a device that is slow to get hold of. */
 /* Whether rounds of this comparison are parked. */
 bool cb__parks(const cb__comparing *s);
+/* Starts the first of them, which take hold of the device while the operands are filled. */
+cb_status cb__park_begin(cb__comparing *s, cb_error *err);
 /* One that has the device already: the others are started with it, and wait. */
 cb_status cb__park_take(cb__comparing *s, cb__worker *worker, cb_error *err);
 /* After its round; not `good`: ended at once, and the parked ones with it, since what they hold may

@@ -161,6 +161,10 @@ cb_status cb__stages_open(cb__comparing *s, cb_error *err)
     s->nstages = 1;
     if (status == CB_OK)
         status = stage_files(s, main, err);
+    /* Parked processes are started before anything is filled: the rings must be there to be handed
+     * to them, those too that turn out to be another side's. */
+    for (int i = 0; i < r->nsides && main->cold && cb__parks(s) && status == CB_OK; i++)
+        status = cb__region_shared("coldbench-ring", main->plans[i].file_bytes, &s->rings[i], err);
     for (int i = 0; i < CB__RAGGED_MAX && k->ndims > 0 && status == CB_OK; i++) {
         cb__stage *stage = &s->stages[s->nstages];
         shape_text(k, ragged[i], stage->shape, sizeof stage->shape);
