@@ -285,6 +285,111 @@ static void what_a_verb_needs_is_one_curve(void **state)
     }
 }
 
+/* ---- a device that launches are queued to ---- */
+
+static void make_queued(bool is_quick, bool read_only, uint64_t memory, cb__agenda *plan)
+{
+    cb_error err = CB_ERROR_INIT;
+    cb__probe_request request = request_of(is_quick);
+    cb__device_info device = {.threads = 132,
+                              .queued = true,
+                              .caches = {{1, KIB(228), 132}, {2, MIB(60), 1}},
+                              .ncaches = 2,
+                              .llc_bytes = MIB(60),
+                              .memory_bytes = memory};
+    request.isa = CB_ISA_CUDA;
+    request.read_only = read_only;
+    if (cb__agenda_make(&request, &device, plan, &err) != CB_OK)
+        fail_msg("%s", err.message);
+}
+
+static void a_device_is_one_group_of_all_multiprocessors(void **state)
+{
+    (void)state;
+    static const char *const all[] = {
+        "read", "solo", "stream", "batched", "write",     "copy",     "random",   "read_l1",
+        "f32",  "bf16", "tf32",   "int8",    "shared/16", "shared/8", "shared/4", "global/16"};
+    for (int is_quick = 0; is_quick < 2; is_quick++) {
+        make_queued(is_quick, false, GIB(64), &full);
+        assert_int_equal(full.ngroups, 1);
+        const cb__planned_group *g = &full.groups[0];
+        assert_string_equal(g->name, "132 multiprocessors");
+        for (size_t i = 0; i < COUNT(all); i++)
+            if (!job_named(g, all[i]))
+                fail_msg("%s is not planned", all[i]);
+        assert_true((job_named(g, "f64") != NULL) == !is_quick);
+        assert_true((job_named(g, "global/4") != NULL) == !is_quick);
+        assert_null(job_named(g, "write_nt"));
+        const cb__planned_job *read = job_named(g, "read"), *l1 = job_named(g, "read_l1");
+        assert_int_equal(read->bytes[0], KIB(256));
+        assert_int_equal(read->bytes[read->n - 1], is_quick ? GIB(1) : GIB(4));
+        assert_int_equal(l1->bytes[l1->n - 1], MIB(64));
+        const cb__planned_job *chain = job_named(g, "random");
+        assert_int_equal(chain->bytes[0], 4096);
+        assert_int_equal(chain->bytes[chain->n - 1], is_quick ? MIB(256) : MIB(512));
+    }
+}
+
+static void a_small_device_has_a_smaller_range(void **state)
+{
+    (void)state;
+    make_queued(false, false, GIB(4), &full);
+    assert_true(full.quarter);
+    assert_int_equal(full.largest_bytes, GIB(1));
+    make_queued(true, true, GIB(64), &full);
+    assert_int_equal(full.groups[0].njobs, 1);
+    assert_int_equal(full.largest_bytes, 4 * MIB(60));
+}
+
+/* The search ends at its edge: there is a variant with more in flight than those that pay; and what
+ * is compiled is limited. */
+static void a_device_s_drive_is_a_short_list(void **state)
+{
+    (void)state;
+    int variants = 0;
+    make_queued(true, false, GIB(64), &full);
+    const cb__planned_group *g = &full.groups[0];
+    for (int j = 0; j < g->njobs; j++) {
+        variants += g->jobs[j].nvariants;
+        for (int v = 0; v < g->jobs[j].nvariants; v++) {
+            cb__case c;
+            cb_error err = CB_ERROR_INIT;
+            if (cb__case_parse_variant(&suite, g->jobs[j].variants[v], CB_ISA_CUDA, &c, &err) !=
+                CB_OK)
+                fail_msg("%s: %s", g->jobs[j].variants[v], err.message);
+        }
+    }
+    assert_true(variants <= 24);
+    assert_non_null(strstr(job_named(g, "read")->variants[3], "loads=16"));
+    assert_string_equal(job_named(g, "int8")->variants[0], "peak_mma/cuda");
+    assert_non_null(strstr(job_named(g, "read_l1")->variants[0], "l1=1"));
+}
+
+/* What collapses and what does not, and each with a padding. */
+static void strides_have_their_paddings(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what;
+        int width;
+    } widths[] = {{"shared/16", 16}, {"shared/8", 8}, {"shared/4", 4}};
+    make_queued(true, false, GIB(64), &full);
+    for (size_t i = 0; i < COUNT(widths); i++) {
+        const cb__planned_job *job = job_named(&full.groups[0], widths[i].what);
+        for (int stride = widths[i].width; stride <= 512; stride *= 2)
+            for (int pad = 0; pad <= widths[i].width; pad += widths[i].width) {
+                int found = 0;
+                for (int k = 0; k < job->n; k++)
+                    found += job->bytes[k] == stride + pad;
+                if (found != 1)
+                    fail_msg("%s: stride %d is there %d times", widths[i].what, stride + pad,
+                             found);
+            }
+        for (int k = 1; k < job->n; k++)
+            assert_true(job->bytes[k] > job->bytes[k - 1] && job->bytes[k] <= 1024);
+    }
+}
+
 /* ---- limits of those who take it further ---- */
 
 static cb_status round_trip(const cb__planned_group *g, cb_error *err)
@@ -321,6 +426,10 @@ static cb_status round_trip(const cb__planned_group *g, cb_error *err)
 static void a_worker_takes_every_group(void **state)
 {
     (void)state;
+    cb_error device = CB_ERROR_INIT;
+    make_queued(false, false, GIB(64), &full);
+    if (round_trip(&full.groups[0], &device) != CB_OK)
+        fail_msg("%s: %s", full.groups[0].name, device.message);
     for (size_t i = 0; i < COUNT(table); i++) {
         cb__probe_request request = request_of(false);
         cb_error err = CB_ERROR_INIT;
@@ -414,6 +523,10 @@ int main(void)
         cmocka_unit_test(portable_code_counts_only_where_there_is_nothing_else),
         cmocka_unit_test(nothing_of_it_runs_on_a_machine_without_twins),
         cmocka_unit_test(what_a_verb_needs_is_one_curve),
+        cmocka_unit_test(a_device_is_one_group_of_all_multiprocessors),
+        cmocka_unit_test(a_small_device_has_a_smaller_range),
+        cmocka_unit_test(a_device_s_drive_is_a_short_list),
+        cmocka_unit_test(strides_have_their_paddings),
         cmocka_unit_test(a_worker_takes_every_group),
         cmocka_unit_test(there_is_room_for_all_figures),
         cmocka_unit_test(groups_end_where_there_is_room_for_no_more),

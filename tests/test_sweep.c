@@ -320,6 +320,61 @@ static void the_first_job_runs_whatever_the_limit(void **state)
     close_device(&f);
 }
 
+/* Batches are timed by the device's clock: what submitting and waiting costs is in no figure but
+ * those of the host. */
+static void launches_that_are_queued_are_timed_as_batches(void **state)
+{
+    (void)state;
+    fixture f;
+    cb__job jobs[] = {sized(CB__JOB_BANDWIDTH, "read", "twin_read/portable"),
+                      sized(CB__JOB_BANDWIDTH, "write", "twin_write/portable"),
+                      sized(CB__JOB_BANDWIDTH, "copy", "twin_copy/portable"),
+                      sized(CB__JOB_LATENCY, "random", "chase/portable"),
+                      {.kind = CB__JOB_FLOOR, .what = "solo", .visits = 1},
+                      {.kind = CB__JOB_FLOOR, .what = "stream", .visits = 1},
+                      {.kind = CB__JOB_FLOOR, .what = "batched", .visits = 1}};
+    open_device(&f, EXACT ",queued=1,batched_ns=20,solo_ns=3000");
+    sweep(&f, jobs, COUNT(jobs));
+    for (int j = 0; j < 4; j++)
+        for (int i = 0; i < jobs[j].n; i++) {
+            const cb__reading *r = &f.answer.jobs[j].readings[i];
+            bool cached = jobs[j].bytes[i] < KNEE;
+            assert_int_equal(r->covered, 1);
+            if (jobs[j].bytes[i] == KNEE)
+                continue;
+            is_near(jobs[j].what, r->value, j == 3 ? (cached ? 20 : 400) : cached ? 4 : 1, 0.01);
+            if (j < 3)
+                is_near("folded", r->folded, 1, 0.01);
+        }
+    is_near("solo", f.answer.jobs[4].readings[0].value, 3000, 1e-9);
+    is_near("stream", f.answer.jobs[5].readings[0].value, 3000, 1e-9);
+    is_near("batched", f.answer.jobs[6].readings[0].value, 20, 1e-9);
+    close_device(&f);
+}
+
+static void run_nothing(cb__device *device, cb__batch *batch)
+{
+    (void)device;
+    (void)batch;
+}
+
+/* As above where nothing is queued, of which halves are looked at by digests here. */
+static void queued_work_that_is_not_done_is_not_covered(void **state)
+{
+    (void)state;
+    fixture f;
+    cb__job job = sized(CB__JOB_BANDWIDTH, "write", "twin_write/portable");
+    job.bytes[0] = 1048576;
+    job.n = 1;
+    cb__backend ops = cb__backend_fake;
+    open_device(&f, EXACT ",queued=1");
+    ops.batch_run = run_nothing;
+    f.target.ops = &ops;
+    sweep(&f, &job, 1);
+    assert_int_equal(f.answer.jobs[0].readings[0].covered, 0);
+    close_device(&f);
+}
+
 static void failures_end_a_sweep(void **state)
 {
     (void)state;
@@ -359,6 +414,8 @@ int main(void)
         cmocka_unit_test(work_that_is_not_done_is_not_covered),
         cmocka_unit_test(pages_that_nobody_wrote_are_one_word),
         cmocka_unit_test(the_first_job_runs_whatever_the_limit),
+        cmocka_unit_test(launches_that_are_queued_are_timed_as_batches),
+        cmocka_unit_test(queued_work_that_is_not_done_is_not_covered),
         cmocka_unit_test(failures_end_a_sweep),
     };
     return cmocka_run_group_tests(tests, open_suite, close_suite);

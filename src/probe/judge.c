@@ -10,7 +10,6 @@
 /* What a host takes to submit differs from process to process. */
 #define STREAM_WITHIN 0.50
 #define PLATEAU_WITHIN 1.08 /* as small a step is no knee */
-#define AS_GOOD_WITHIN 1.02
 
 cb__swept cb__over_sweeps(const double values[CB__SWEEPS])
 {
@@ -91,7 +90,7 @@ int cb__best_cached(const cb__judging *j, int series)
         if (is_cached(j, series, i) && !(x[i].over.mid <= x[best].over.mid))
             best = i;
     for (int i = best; i < s->n; i++)
-        if (is_cached(j, series, i) && x[i].over.mid >= x[best].over.mid / AS_GOOD_WITHIN)
+        if (is_cached(j, series, i) && x[i].over.mid >= x[best].over.mid / PLATEAU_WITHIN)
             last = i;
     return last;
 }

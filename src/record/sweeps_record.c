@@ -131,6 +131,32 @@ static void all_scalars(cb__json_writer *w, const cb__probe *probe)
     cb__json_end(w);
 }
 
+static void all_scratch(cb__json_writer *w, const cb__probe *probe)
+{
+    if (probe->nscratch == 0)
+        return;
+    cb__json_key(w, "scratch");
+    cb__json_array(w);
+    for (int i = 0; i < probe->nscratch; i++) {
+        const cb__probe_scratch *s = &probe->scratch[i];
+        int64_t strides[CB__SIZES_MAX];
+        for (int k = 0; k < s->n; k++)
+            strides[k] = s->strides[k];
+        cb__json_object(w);
+        cb__json_put_text(w, "what", s->what);
+        cb__json_put_int(w, "missed", s->missed);
+        cb__json_key(w, "strides");
+        cb__json_ints(w, strides, (size_t)s->n);
+        cb__json_key(w, "sweeps");
+        cb__json_array(w);
+        for (int sweep = 0; sweep < probe->planned; sweep++)
+            cb__json_numbers(w, s->values[sweep], (size_t)s->n);
+        cb__json_end(w);
+        cb__json_end(w);
+    }
+    cb__json_end(w);
+}
+
 static void raw(cb__json_writer *w, const cb__probe *probe)
 {
     cb__json_key(w, "raw");
@@ -143,6 +169,7 @@ static void raw(cb__json_writer *w, const cb__probe *probe)
     all_groups(w, probe);
     all_series(w, probe);
     all_scalars(w, probe);
+    all_scratch(w, probe);
     cb__json_end(w);
 }
 
