@@ -254,6 +254,9 @@ const cb__verb cb__verb_probe = {
         "counts between; dispatch floors; rates of arithmetic. Sizes in random order, six whole\n"
         "sweeps (three with --quick) in fresh processes, ten controls. What was learned is\n"
         "stored as the machine's model.\n\n"
+        "Of a GPU: 256 KiB to 4 GiB (--quick: 1 GiB) by all multiprocessors, past and in their\n"
+        "first caches; dependent loads; floors of solo, queued and batched launches; tensor\n"
+        "cores; shared memory over strides, its banks, and paddings that were timed.\n\n"
         "example:\n"
         "  coldbench probe --quick\n",
     .options = options,
