@@ -95,9 +95,10 @@ static void implementations(const cb_kernel *k, unsigned isa, cb__buf *out)
     cb__buf_puts(out, "implementations (/), best first:\n");
     for (int i = 0; i < k->nimpls; i++) {
         const cb_impl *impl = &k->impls[i];
-        bool here = (impl->isa & ~isa) == 0;
-        cb__buf_printf(out, "  %s%s: %s\n", impl->name, here ? "" : " (not on this machine)",
-                       impl->help);
+        const char *where = impl->isa & CB_ISA_CUDA ? " (NVIDIA GPUs)"
+                            : impl->isa & ~isa      ? " (not on this machine)"
+                                                    : "";
+        cb__buf_printf(out, "  %s%s: %s\n", impl->name, where, impl->help);
         for (int t = 0; t < impl->ntunables; t++)
             one_choice(&impl->tunables[t], out);
     }
@@ -141,12 +142,15 @@ static cb_status describe(const cb__suite *suite, const char *variant,
                           const cb__option_list *shapes, cb__buf *out, cb_error *err)
 {
     cb__case c;
-    unsigned isa = cb__cli_isa(NULL);
+    unsigned own = cb__cli_isa(NULL), isa = own;
+    /* What this processor has no code for may have some for a GPU. */
+    if (cb__case_parse_variant(suite, variant, isa, &c, NULL) == CB_UNAVAILABLE)
+        isa = CB_ISA_CUDA;
     cb_status status = cb__case_parse_variant(suite, variant, isa, &c, err);
     if (status != CB_OK)
         return status;
     definition(c.kernel, out);
-    implementations(c.kernel, isa, out);
+    implementations(c.kernel, own, out);
     char typical[128];
     typical_shape(c.kernel, typical, sizeof typical);
     cb__buf_puts(out, "\n");

@@ -153,6 +153,9 @@ done
 expect 2 "/no/such.so" -- run seeded --kernel /no/such.so --shape 64
 expect 0 -- kernels seeded --kernel "$seeded/seeded_NONE.so"
 said "y[i] = x[i]"
+# A kernel with code for GPUs alone can be read about anywhere.
+expect 0 -- kernels scratch_read
+said "cuda (NVIDIA GPUs)"
 
 # ---- verdicts and exit statuses ----
 expect 0 -- run gemv_q4 --shape 1024x4096 $quick
