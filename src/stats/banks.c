@@ -2,8 +2,7 @@
 
 #include <math.h>
 
-#define FLAT_WITHIN 1.25 /* of a curve that no banks shape */
-#define TIE 1e-3         /* of misfits */
+#define TIE 1e-3 /* of misfits */
 
 /* Cycles of the lanes [first, first + n), which are served together. */
 static int part_cycles(const cb__banks *b, int first, int n, int width, int stride)
@@ -51,18 +50,13 @@ static double misfit_of(const cb__banks *b, const cb__bank_point *points, size_t
 
 bool cb__banks_fit(const cb__bank_point *points, size_t n, cb__banks *out)
 {
-    double most = 0;
     *out = (cb__banks){0, 0, HUGE_VAL};
     if (n == 0)
         return false;
     int narrowest = points[0].width;
-    for (size_t i = 0; i < n; i++) {
-        most = fmax(most, points[i].cost);
+    for (size_t i = 1; i < n; i++)
         narrowest = points[i].width < narrowest ? points[i].width : narrowest;
-    }
     out->misfit = misfit_of(out, points, n);
-    if (most <= FLAT_WITHIN)
-        return true;
     /* The narrowest of those that fit as well; accesses do not tell banks that are narrower. */
     for (int bytes = narrowest; bytes <= CB__BANK_BYTES_MAX; bytes *= 2)
         for (int banks = 2; banks <= CB__BANKS_MAX; banks *= 2) {
