@@ -340,9 +340,7 @@ static uint4 load_vector(const uint4 *from)
 }
 
 /* One thread after the other: a barrier has nobody to wait for, and each lane keeps its own sum. */
-static inline void __syncthreads(void)
-{
-}
+#define __syncthreads() (void)0
 
 static unsigned __shfl_xor_sync(unsigned mask, unsigned word, int distance)
 {

@@ -224,11 +224,11 @@ cb_status cb__round_start(cb__comparing *s, cb__stage *stages, int nstages, uint
     int fds[FDS_MAX], n = 0;
     for (int i = 0; i < nstages; i++) {
         add_fd(stages[i].exchange.fd, fds, &n);
-        /* Who shares whose ring is not known yet where it starts before the rings are filled. */
+        /* Those too of sides that are out, whose operands others may share; who shares whose is not
+         * known yet where a process starts before they are filled. */
         for (int side = 0; side < s->request->nsides; side++) {
             add_fd(s->module_fds[side], fds, &n);
-            if (cb__side_in(s, side))
-                add_fd(stages[i].cold ? s->rings[side].fd : stages[i].heads[side].fd, fds, &n);
+            add_fd(stages[i].cold ? s->rings[side].fd : stages[i].heads[side].fd, fds, &n);
         }
     }
     const cb__round_process *process = s->request->process;
