@@ -133,7 +133,7 @@ done
 # Interrupted whenever: a whole record, or none.
 for signal in INT TERM HUP; do
     for pause in 0 0 0.01 0.02 0.05; do
-        "$program" run gemv_q4 --shapes llama-3-8b --device fake:llc=8MiB --budget 60 --json "$scratch/files/cut.json" \
+        "$program" run gemv_q4 --shape 1024x4096 --device $fake --budget 60 --json "$scratch/files/cut.json" \
             >"$scratch/out" 2>"$scratch/err" &
         running=$!
         sleep $pause
