@@ -323,7 +323,7 @@ static void without_nvml_all_is_unknown(void **state)
 {
     (void)state;
     static const struct {
-        const char *library, *id, *fail, *words;
+        const char *file, *id, *fail, *words;
     } rows[] = {
         {"libnvidia-ml-absent.so.1", "0000:01:00.0", "", "'libnvidia-ml-absent.so.1'"},
         {"libm.so.6", "0000:01:00.0", "", "libm.so.6 has no nvmlInit_v2"},
@@ -335,8 +335,7 @@ static void without_nvml_all_is_unknown(void **state)
         cb__nvml_reading reading;
         cb_error_clear(&err);
         setenv("STUB_NVML_FAIL", rows[i].fail, 1);
-        assert_int_equal(cb__nvml_open_from(rows[i].library, rows[i].id, &nvml, &err),
-                         CB_UNAVAILABLE);
+        assert_int_equal(cb__nvml_open_from(rows[i].file, rows[i].id, &nvml, &err), CB_UNAVAILABLE);
         assert_non_null(strstr(err.message, rows[i].words));
         cb__nvml_read(&nvml, &reading);
         const cb__nvml_reading unknown = {-1, -1, -1, -1, -1, -1, -1};

@@ -18,7 +18,7 @@ static const struct {
 static cb_status look_up(const char *name, cb__nvml *nvml, cb_error *err)
 {
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
-        void *symbol = cb__dl_symbol(nvml->library, entries[i].symbol);
+        void *symbol = cb__dl_symbol(nvml->loaded, entries[i].symbol);
         if (!symbol && entries[i].need)
             return cb_error_set(err, CB_UNAVAILABLE, "%s has no %s", name, entries[i].symbol);
         memcpy((char *)nvml + entries[i].member, &symbol, sizeof symbol);
@@ -39,7 +39,7 @@ cb_status cb__nvml_open_from(const char *library, const char *pci_bus_id, cb__nv
                              cb_error *err)
 {
     memset(nvml, 0, sizeof *nvml);
-    cb_status status = cb__dl_open(library, &nvml->library, err);
+    cb_status status = cb__dl_open(library, &nvml->loaded, err);
     if (status != CB_OK)
         return status;
     status = look_up(library, nvml, err);
@@ -53,7 +53,7 @@ cb_status cb__nvml_open_from(const char *library, const char *pci_bus_id, cb__nv
         nvml->nvmlShutdown();
 out:
     if (status != CB_OK) {
-        cb__dl_close(nvml->library);
+        cb__dl_close(nvml->loaded);
         memset(nvml, 0, sizeof *nvml);
     }
     return status;
@@ -66,10 +66,10 @@ cb_status cb__nvml_open(const char *pci_bus_id, cb__nvml *nvml, cb_error *err)
 
 void cb__nvml_close(cb__nvml *nvml)
 {
-    if (!nvml->library)
+    if (!nvml->loaded)
         return;
     nvml->nvmlShutdown();
-    cb__dl_close(nvml->library);
+    cb__dl_close(nvml->loaded);
     memset(nvml, 0, sizeof *nvml);
 }
 

@@ -34,7 +34,7 @@ enum { CB__NVML_CLOCK_SM = 1, CB__NVML_CLOCK_MEMORY = 2, CB__NVML_SENSOR_GPU = 0
       (cb__nvml_device device, cb__nvml_sensor sensor, unsigned *celsius))
 
 typedef struct cb__nvml {
-    cb__dl *library; /* NULL: not open */
+    cb__dl *loaded; /* NULL: not open */
     cb__nvml_device device;
 #define CB__NVML_MEMBER(need, name, symbol, parameters) cb__nvml_result(*name) parameters;
     CB__NVML_TABLE(CB__NVML_MEMBER)

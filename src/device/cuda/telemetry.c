@@ -38,7 +38,7 @@ void cb__cuda_telemetry(cb__device *device, char *text, size_t size)
         device->driver.cuDeviceGetPCIBusId(bus, sizeof bus, device->handle) == 0)
         cb__nvml_open(bus, &device->nvml, NULL);
     device->nvml_tried = true;
-    if (!device->nvml.library)
+    if (!device->nvml.loaded)
         return;
     cb__nvml_read(&device->nvml, &r);
     cb__nvml_throttle_text(r.throttle, reasons, sizeof reasons);
