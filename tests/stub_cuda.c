@@ -219,7 +219,7 @@ cb__cu_result cuDeviceGetAttribute(int *value, cb__cu_attribute attribute, cb__c
         {CB__CU_CLOCK_KHZ, 1980000},
         {CB__CU_PROCESSORS, 4},
         {CB__CU_KERNEL_TIMEOUT, 0},
-        {CB__CU_COMPUTE_MODE, 0},
+        {CB__CU_COMPUTE_MODE, (int)stub_number("STUB_CUDA_MODE", 0)},
         {CB__CU_ECC, 1},
         {CB__CU_MEMORY_CLOCK_KHZ, 3201000},
         {CB__CU_MEMORY_BUS_BITS, 6144},

@@ -11,6 +11,7 @@
  *   STUB_CUDA_VERSION=12020    of CUDA that the driver serves (13000)
  *   STUB_CUDA_CAPABILITY=80    (90)
  *   STUB_CUDA_MEMORY=BYTES     of each device (1 GiB)
+ *   STUB_CUDA_MODE=2           its compute mode: 2 lets nobody in, 3 one process at a time (0)
  *   STUB_CUDA_PERSISTING=BYTES of the L2 that are set aside (0)
  *   STUB_CUDA_LAUNCH_NS=N      that a launch takes (1000)
  *   STUB_CUDA_FAIL=SYMBOL:RESULT[@N],...   the Nth call, or every one, gives this result. One of

@@ -39,9 +39,9 @@ static void find_stub(void)
 static int reset(void **state)
 {
     (void)state;
-    static const char *const variables[] = {"STUB_CUDA_DEVICES", "STUB_CUDA_CAPABILITY",
-                                            "STUB_CUDA_MEMORY",  "STUB_CUDA_FAIL",
-                                            "STUB_CUDA_VERSION", "CUDA_HOME"};
+    static const char *const variables[] = {
+        "STUB_CUDA_DEVICES", "STUB_CUDA_CAPABILITY", "STUB_CUDA_MEMORY", "STUB_CUDA_FAIL",
+        "STUB_CUDA_VERSION", "STUB_CUDA_MODE",       "CUDA_HOME"};
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
         unsetenv(variables[i]);
     setenv("STUB_CUDA_KERNELS", STUB_CUDA_FOLDER "/kernels.so", 1);
@@ -138,6 +138,40 @@ static void a_device_is_opened_by_its_number(void **state)
         assert_int_equal(device != NULL, status == CB_OK);
         ops->close(device);
     }
+}
+
+static void a_device_that_lets_nobody_in_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *mode, *says;
+    } table[] = {{"0", NULL},
+                 {"1", NULL},
+                 {"2", "device 'cuda:1': its compute mode is prohibited; nvidia-smi -i 1 -c"},
+                 {"3", "device 'cuda:1': its compute mode is exclusive to one process; "}};
+    setenv("STUB_CUDA_DEVICES", "2", 1);
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        cb__device *device = NULL;
+        setenv("STUB_CUDA_MODE", table[i].mode, 1);
+        cb_error_clear(&err);
+        cb_status status = ops->open("1", 0, CB__COMPACT, &device, &err);
+        assert_int_equal(status, table[i].says ? CB_UNAVAILABLE : CB_OK);
+        if (table[i].says && !strstr(err.message, table[i].says))
+            fail_msg("%s", err.message);
+        ops->close(device);
+    }
+}
+
+static void devices_are_counted(void **state)
+{
+    (void)state;
+    int n = 0;
+    setenv("STUB_CUDA_DEVICES", "3", 1);
+    assert_int_equal(ops->count(&n, &err), CB_OK);
+    assert_int_equal(n, 3);
+    setenv("STUB_CUDA_DEVICES", "0", 1);
+    assert_int_equal(ops->count(&n, &err), CB_UNAVAILABLE);
+    assert_non_null(strstr(err.message, "no CUDA-capable device"));
 }
 
 static void a_device_is_described_without_a_context(void **state)
@@ -614,6 +648,8 @@ int main(int argc, char **argv)
     find_stub();
     const struct CMUnitTest tests[] = {
         CHECK(a_device_is_opened_by_its_number),
+        CHECK(a_device_that_lets_nobody_in_is_named),
+        CHECK(devices_are_counted),
         CHECK(a_device_is_described_without_a_context),
         CHECK(memory_is_zeroed_aligned_and_given_back),
         CHECK(too_little_memory_says_how_much_was_asked),

@@ -98,6 +98,8 @@ typedef struct cb__backend {
     cb_status (*open)(const char *script, int threads, cb__placement placement, cb__device **out,
                       cb_error *err);
     void (*close)(cb__device *device);
+    /* Optional: how many there are, NAME:0 on (default: one). */
+    cb_status (*count)(int *n, cb_error *err);
     /* What cb__device_info.identity will be, without taking hold of anything. */
     cb_status (*identify)(const char *script, char identity[64], cb_error *err);
     void (*info)(cb__device *device, cb__device_info *out);

@@ -113,6 +113,15 @@ static cb_status identity_of(const cb__device *device, char identity[64], cb_err
     return CB_OK;
 }
 
+static cb_status cuda_count(int *n, cb_error *err)
+{
+    cb__cuda driver;
+    cb_status status = cb__cuda_load(&driver, err);
+    if (status == CB_OK)
+        status = CB__CUDA_TRY(&driver, err, cuDeviceGetCount, n);
+    return status;
+}
+
 static cb_status cuda_identify(const char *script, char identity[64], cb_error *err)
 {
     cb__device *device = calloc(1, sizeof *device);
@@ -126,6 +135,22 @@ static cb_status cuda_identify(const char *script, char identity[64], cb_error *
 }
 
 /* ---- opening ---- */
+
+enum { MODE_PROHIBITED = 2, MODE_EXCLUSIVE_PROCESS = 3 };
+
+/* Rounds take hold of the device together, which a device for one process refuses. */
+static cb_status lets_in(const cb__device *device, cb_error *err)
+{
+    int mode = attribute(device, CB__CU_COMPUTE_MODE);
+    if (mode != MODE_PROHIBITED && mode != MODE_EXCLUSIVE_PROCESS)
+        return CB_OK;
+    return cb_error_set(err, CB_UNAVAILABLE,
+                        "device 'cuda:%d': its compute mode is %s; nvidia-smi -i %d -c DEFAULT, as "
+                        "root, lets the processes of a measurement in",
+                        device->ordinal,
+                        mode == MODE_PROHIBITED ? "prohibited" : "exclusive to one process",
+                        device->ordinal);
+}
 
 static void cuda_close(cb__device *device)
 {
@@ -152,6 +177,8 @@ static cb_status cuda_open(const char *script, int threads, cb__placement placem
     if (!device)
         return cb_error_set(err, CB_NO_MEMORY, "cuda device: no memory");
     cb_status status = find(script, device, err);
+    if (status == CB_OK)
+        status = lets_in(device, err);
     if (status == CB_OK && threads != 0 && threads != device->processors)
         status = cb_error_set(err, CB_USAGE,
                               "--threads %d: threads are for the cpu; cuda:%d has %d "
@@ -238,6 +265,7 @@ const cb__backend cb__backend_cuda = {
     .isa = CB_ISA_CUDA,
     .open = cuda_open,
     .close = cuda_close,
+    .count = cuda_count,
     .identify = cuda_identify,
     .info = cuda_info,
     .alloc = cb__cuda_alloc,
