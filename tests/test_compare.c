@@ -15,8 +15,10 @@
 
 #define FAULTS CB_BINARY_DIR "/modules/faults.so"
 #define DEVICE "fake:llc=256KiB"
+#define WAITING ",queued=1" /* a device that processes take long to get hold of */
 
 static cb__suite suite;
+static double margin = 0.01;
 
 typedef struct asked {
     const char *device;
@@ -38,7 +40,7 @@ static cb__compare_request request_of(const asked *a)
         .submit = CB__BATCHED,
         .budget_s = 10,
         .alpha = 0.01,
-        .margin = 0.01,
+        .margin = margin,
         .seed = a->seed,
         .asker = {.silence_s = a->silence_s > 0 ? a->silence_s : 60, .stop = a->stop}};
     while (r.nsides < 4 && a->sides[r.nsides]) {
@@ -216,9 +218,11 @@ static void the_best_of_three_has_its_ties(void **state)
 
 /* ---- sides that are wrong ---- */
 
-static const struct {
+typedef struct seeded {
     const char *fault, *check;
-} faults[] = {
+} seeded;
+
+static const seeded faults[] = {
     {"unwritten_tail", "written"}, {"whole_fours", "written"}, {"never_written", "written"},
     {"past_end", "guards"},        {"before_start", "guards"}, {"edits_weight", "inputs"},
     {"edits_input", "inputs"},     {"group_wrong", "bound"},   {"not_a_number", "finite"},
@@ -238,16 +242,15 @@ static cb__check_status status_of(const cb__compare_side *side, const char *name
 }
 
 /* The faulty side is named, first or second; the pair without it goes on. */
-static void a_wrong_side_is_named_and_the_others_go_on(void **state)
+static void name_wrong_sides(const char *device, const seeded *rows, size_t n)
 {
-    (void)state;
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+    for (size_t i = 0; i < n; i++) {
         char variant[64];
         cb__arena arena = CB__ARENA_INIT;
         static cb__comparison c;
         bool first = i % 4 == 3;
-        snprintf(variant, sizeof variant, "faults/%s", faults[i].fault);
-        asked a = {DEVICE, {"faults/clean", variant, "faults/clean"}, "96x512", CB__COLD, 1, NULL,
+        snprintf(variant, sizeof variant, "faults/%s", rows[i].fault);
+        asked a = {device, {"faults/clean", variant, "faults/clean"}, "96x512", CB__COLD, 1, NULL,
                    5}; /* a busy machine may keep an innocent side waiting for a second */
         if (first) {
             a.sides[0] = variant;
@@ -255,9 +258,9 @@ static void a_wrong_side_is_named_and_the_others_go_on(void **state)
         }
         good(&a, &arena, &c);
         const cb__compare_side *bad = &c.sides[!first];
-        if (bad->verdict != CB_VERDICT_WRONG || status_of(bad, faults[i].check) != CB__FAIL)
-            fail_msg("%s: %s, and %s is %s", faults[i].fault, cb_verdict_name(bad->verdict),
-                     faults[i].check, cb__check_status_name(status_of(bad, faults[i].check)));
+        if (bad->verdict != CB_VERDICT_WRONG || status_of(bad, rows[i].check) != CB__FAIL)
+            fail_msg("%s: %s, and %s is %s", rows[i].fault, cb_verdict_name(bad->verdict),
+                     rows[i].check, cb__check_status_name(status_of(bad, rows[i].check)));
         for (int p = 0; p < c.npairs; p++) {
             bool with_it = c.pairs[p].a == !first || c.pairs[p].b == !first;
             decided(&c, p, with_it ? CB__INCOMPARABLE : CB__TIE);
@@ -267,6 +270,50 @@ static void a_wrong_side_is_named_and_the_others_go_on(void **state)
                 assert_int_equal(c.sides[s].verdict, CB_VERDICT_OK);
         cb__arena_fini(&arena);
     }
+}
+
+static void a_wrong_side_is_named_and_the_others_go_on(void **state)
+{
+    (void)state;
+    name_wrong_sides(DEVICE, faults, sizeof faults / sizeof *faults);
+}
+
+/* ---- processes that start together and wait ---- */
+
+static void those_that_waited_decide_alike(void **state)
+{
+    (void)state;
+    const struct {
+        const char *b;
+        cb__decision decision;
+        double margin;
+        int blocks;
+    } rows[] = {
+        {SAME, CB__TIE, 0.01, 300}, {SAME, CB__TIE, 0.005, 400}, {MORE, CB__SLOWER, 0.01, 300}};
+    for (size_t i = 0; i < 2 * (sizeof rows / sizeof *rows); i++) {
+        cb__arena arena = CB__ARENA_INIT;
+        static cb__comparison c;
+        const int row = (int)i / 2;
+        asked a = {
+            QUIET WAITING, {SAME, rows[row].b}, "24KiB", (cb__cache_state)(i % 2), 1, NULL, 0};
+        margin = rows[row].margin;
+        good(&a, &arena, &c);
+        decided(&c, 0, rows[row].decision);
+        assert_int_equal(c.rounds[0]->answer.result.blocks, rows[row].blocks);
+        assert_int_equal(c.why[0], 0);
+        cb__arena_fini(&arena);
+    }
+    margin = 0.01;
+}
+
+static void those_that_waited_name_a_wrong_side(void **state)
+{
+    (void)state;
+    static const seeded some[] = {{"unwritten_tail", "written"}, {"past_end", "guards"},
+                                  {"edits_weight", "inputs"},    {"edits_later", "inputs"},
+                                  {"fails", "launch"},           {"crashes", "worker"},
+                                  {"garbage", "worker"},         {"scribbles", "worker"}};
+    name_wrong_sides(DEVICE WAITING, some, sizeof some / sizeof *some);
 }
 
 /* Asking for another size fails, and that is all. */
@@ -423,6 +470,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(cold_and_warm_are_two_figures),
         cmocka_unit_test(the_best_of_three_has_its_ties),
         cmocka_unit_test(a_wrong_side_is_named_and_the_others_go_on),
+        cmocka_unit_test(those_that_waited_decide_alike),
+        cmocka_unit_test(those_that_waited_name_a_wrong_side),
         cmocka_unit_test(a_side_cannot_take_memory_away),
         cmocka_unit_test(a_budget_that_is_too_short_is_said),
         cmocka_unit_test(bits_are_compared),

@@ -337,8 +337,11 @@ static cb_status ragged_start(cb__comparing *s, ragged *r, cb_error *err)
     if (r->running)
         return CB_OK;
     r->asker = cb__asker_within(s, 0);
-    cb_status status = cb__round_start(s, &s->stages[1], s->nstages - 1, s->request->seed,
-                                       &r->asker, &r->worker, err);
+    cb_status status = CB_OK;
+    if (!cb__park_take_early(s, &r->worker))
+        status = cb__round_start(s, &s->stages[1], s->nstages - 1, s->request->seed, &r->asker,
+                                 &r->worker, err);
+    r->worker.asker = &r->asker;
     r->running = status == CB_OK;
     return status;
 }
@@ -386,6 +389,10 @@ cb_status cb__verify_ragged(cb__comparing *s, cb_error *err)
     }
     if (!r.running)
         return status;
+    if (cb__parks(s)) {
+        cb__park_leave(s, &r.worker, status == CB_OK);
+        return status;
+    }
     cb_status ended = cb__round_end(s, &r.worker, status, err);
     return status == CB_OK && ended != CB_OK
                ? cb__blame(s, 1, s->nstages - 1, &r.work, r.side, &r.asker, err)

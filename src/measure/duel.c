@@ -170,7 +170,7 @@ static cb_status duel_open(cb__duel *duel, cb_error *err)
         duel->restores = duel->restores || duel->request->arms[i].plan->restores;
         status = open_side(duel, i, err);
     }
-    if (status == CB_OK && ops->hold)
+    if (status == CB_OK && ops->hold && duel->request->blocks > 0)
         ops->hold(duel->target.device, true);
     return status;
 }
@@ -179,7 +179,7 @@ static void duel_close(cb__duel *duel)
 {
     const cb__backend *ops = duel->target.ops;
     cb__device *device = duel->target.device;
-    if (ops->hold)
+    if (ops->hold && duel->request->blocks > 0)
         ops->hold(device, false);
     for (int i = 0; i < duel->request->narms; i++) {
         cb__duel_side *side = &duel->sides[i];

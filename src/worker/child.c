@@ -493,6 +493,10 @@ static cb_status do_open(serving *s, cb__buf *line, cb_error *err)
     ops->free(s->target.device, memory);
     if (status == CB_OK && ops->clock_hz)
         ops->clock_hz(s->target.device);
+    if (status == CB_OK && ops->telemetry) {
+        char ignored[sizeof((cb__duel_answer *)NULL)->telemetry];
+        ops->telemetry(s->target.device, ignored, sizeof ignored);
+    }
     cb__buf_puts(line, "{\"type\":\"open\"}\n");
     return status;
 }
