@@ -32,6 +32,7 @@
 typedef struct stub_launch {
     unsigned grid[3], block[3], shared_bytes;
     void *const *arguments; /* as of cuLaunchKernel */
+    int overlaps;
 } stub_launch;
 
 /* Exported by the stub, for a test that has loaded it: how often a function was called; what is
@@ -39,6 +40,10 @@ typedef struct stub_launch {
  * run. */
 typedef unsigned long stub_calls_function(const char *symbol);
 typedef unsigned long stub_count_function(void);
+/* How the kernels were launched that have run since the last call, a character each: '.' plainly,
+ * '>' so that they may overlap the one before. */
+typedef const char *stub_text_function(void);
+__attribute__((visibility("default"))) stub_text_function stub_cuda_overlaps;
 __attribute__((visibility("default"))) stub_calls_function stub_cuda_calls;
 __attribute__((visibility("default"))) stub_count_function stub_cuda_live, stub_cuda_launches;
 

@@ -41,12 +41,23 @@ struct cb__cu_graph_exec_st {
     struct cb__cu_graph_st graph; /* its own copy */
 };
 
+enum { LOG_MAX = 4096 };
 static unsigned long launches;
+static char launched[LOG_MAX + 1], taken[LOG_MAX + 1]; /* '.' and '>' */
+static int nlaunched;
 static double clock_ns;
 
 unsigned long stub_cuda_launches(void)
 {
     return launches;
+}
+
+const char *stub_cuda_overlaps(void)
+{
+    memcpy(taken, launched, sizeof taken);
+    memset(launched, 0, sizeof launched);
+    nlaunched = 0;
+    return taken;
 }
 
 /* ---- modules ---- */
@@ -188,6 +199,8 @@ cb__cu_result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, cb__cu_functio
 static void run(cb__cu_function function, const stub_launch *launch)
 {
     launches++;
+    if (nlaunched < LOG_MAX)
+        launched[nlaunched++] = launch->overlaps ? '>' : '.';
     clock_ns += (double)stub_number("STUB_CUDA_LAUNCH_NS", 1000);
     if (function->run)
         function->run(launch);
@@ -211,6 +224,28 @@ static void add_launch(cb__cu_graph graph, cb__cu_function function, const stub_
         memcpy(&made->values[i], launch->arguments[i], sizeof *made->values);
 }
 
+/* In a graph only a launch may overlap what is ahead of it. */
+static cb__cu_result launch_in(cb__cu_stream stream, cb__cu_function function,
+                               const stub_launch *launch)
+{
+    const unsigned *g = launch->grid, *b = launch->block;
+    const unsigned allowed =
+        function->max_shared > FREE_SHARED ? (unsigned)function->max_shared : FREE_SHARED;
+    const unsigned long long threads = (unsigned long long)b[0] * b[1] * b[2];
+    if (!g[0] || !g[1] || !g[2] || g[1] > 65535 || g[2] > 65535 || !threads ||
+        threads > MAX_THREADS || launch->shared_bytes > allowed)
+        return INVALID_VALUE;
+    if (!stream || !stream->capturing) {
+        run(function, launch);
+        return OK;
+    }
+    cb__cu_graph graph = stream->capturing;
+    if (launch->overlaps && (graph->n == 0 || !graph->nodes[graph->n - 1].function))
+        return INVALID_VALUE;
+    add_launch(graph, function, launch);
+    return OK;
+}
+
 cb__cu_result cuLaunchKernel(cb__cu_function function, unsigned grid_x, unsigned grid_y,
                              unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
                              unsigned shared_bytes, cb__cu_stream stream, void **arguments,
@@ -218,19 +253,28 @@ cb__cu_result cuLaunchKernel(cb__cu_function function, unsigned grid_x, unsigned
 {
     BEGIN(true);
     const stub_launch launch = {
-        {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, arguments};
-    const unsigned allowed =
-        function->max_shared > FREE_SHARED ? (unsigned)function->max_shared : FREE_SHARED;
-    const unsigned long long threads = (unsigned long long)block_x * block_y * block_z;
-    if (!grid_x || !grid_y || !grid_z || grid_y > 65535 || grid_z > 65535 || !threads ||
-        threads > MAX_THREADS || shared_bytes > allowed || extra)
-        return INVALID_VALUE;
-    if (stream && stream->capturing)
-        add_launch(stream->capturing, function, &launch);
-    else
-        run(function, &launch);
-    return OK;
+        {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, arguments, 0};
+    return extra ? INVALID_VALUE : launch_in(stream, function, &launch);
 }
+
+#ifndef STUB_LACKS_LAUNCH_EX
+cb__cu_result cuLaunchKernelEx(const cb__cu_launch_config *config, cb__cu_function function,
+                               void **arguments, void **extra)
+{
+    BEGIN(true);
+    stub_launch launch = {{config->grid_x, config->grid_y, config->grid_z},
+                          {config->block_x, config->block_y, config->block_z},
+                          config->shared_bytes,
+                          arguments,
+                          0};
+    for (unsigned i = 0; i < config->count; i++) {
+        if (config->attributes[i].id != CB__CU_PROGRAMMATIC_SERIALIZATION)
+            return INVALID_VALUE;
+        launch.overlaps = config->attributes[i].value.allowed;
+    }
+    return extra ? INVALID_VALUE : launch_in(config->stream, function, &launch);
+}
+#endif
 
 /* ---- streams ---- */
 

@@ -29,6 +29,7 @@ enum { FREE_SHARED = 48 << 10, MAX_SHARED = 227 << 10, MAX_THREADS = 1024 };
 #define EXPORTED __attribute__((visibility("default")))
 #define DECLARE(name, symbol, parameters) EXPORTED cb__cu_result symbol parameters;
 CB__CUDA_TABLE(DECLARE)
+CB__CUDA_OPTIONAL_TABLE(DECLARE)
 #undef DECLARE
 
 struct cb__cu_context_st {

@@ -44,6 +44,33 @@ _Static_assert(sizeof(cb__cu_func_attribute) == sizeof(CUfunction_attribute), "C
 _Static_assert(sizeof(cb__cu_jit_option) == sizeof(CUjit_option), "CUjit_option");
 _Static_assert(sizeof(cb__cu_capture_mode) == sizeof(CUstreamCaptureMode), "CUstreamCaptureMode");
 
+/* cuLaunchKernelEx and its structs came with 11.8. */
+#if CUDA_VERSION >= 11080
+#define SAME_PLACE(ours, member, real, theirs)                                                     \
+    _Static_assert(offsetof(ours, member) == offsetof(real, theirs) &&                             \
+                       sizeof(((ours *)0)->member) == sizeof(((real *)0)->theirs),                 \
+                   #member)
+_Static_assert(sizeof(cb__cu_launch_attribute_id) == sizeof(CUlaunchAttributeID), "CUlaunch...ID");
+_Static_assert(sizeof(cb__cu_launch_attribute) == sizeof(CUlaunchAttribute), "CUlaunchAttribute");
+_Static_assert(sizeof(cb__cu_launch_config) == sizeof(CUlaunchConfig), "CUlaunchConfig");
+SAME_PLACE(cb__cu_launch_attribute, id, CUlaunchAttribute, id);
+SAME_PLACE(cb__cu_launch_attribute, value, CUlaunchAttribute, value);
+SAME_PLACE(cb__cu_launch_attribute, value.allowed, CUlaunchAttribute,
+           value.programmaticStreamSerializationAllowed);
+SAME_PLACE(cb__cu_launch_config, grid_x, CUlaunchConfig, gridDimX);
+SAME_PLACE(cb__cu_launch_config, grid_y, CUlaunchConfig, gridDimY);
+SAME_PLACE(cb__cu_launch_config, grid_z, CUlaunchConfig, gridDimZ);
+SAME_PLACE(cb__cu_launch_config, block_x, CUlaunchConfig, blockDimX);
+SAME_PLACE(cb__cu_launch_config, block_y, CUlaunchConfig, blockDimY);
+SAME_PLACE(cb__cu_launch_config, block_z, CUlaunchConfig, blockDimZ);
+SAME_PLACE(cb__cu_launch_config, shared_bytes, CUlaunchConfig, sharedMemBytes);
+SAME_PLACE(cb__cu_launch_config, stream, CUlaunchConfig, hStream);
+SAME_PLACE(cb__cu_launch_config, attributes, CUlaunchConfig, attrs);
+SAME_PLACE(cb__cu_launch_config, count, CUlaunchConfig, numAttrs);
+SAME_VALUE(CB__CU_PROGRAMMATIC_SERIALIZATION,
+           CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+#endif
+
 #define cb__cu_result CUresult
 #define cb__cu_device CUdevice
 #define cb__cu_attribute CUdevice_attribute
@@ -62,6 +89,10 @@ _Static_assert(sizeof(cb__cu_capture_mode) == sizeof(CUstreamCaptureMode), "CUst
 #define cb__cu_uuid CUuuid
 #define CHECK(name, symbol, parameters) SAME_TYPE(symbol, CUresult parameters);
 CB__CUDA_TABLE(CHECK)
+#if CUDA_VERSION >= 11080
+#define cb__cu_launch_config CUlaunchConfig
+CB__CUDA_OPTIONAL_TABLE(CHECK)
+#endif
 #undef CHECK
 
 /* cuda.h maps the plain name to the symbol that is looked up. Headers differ in these: _v2 of

@@ -80,10 +80,14 @@ static const cb_choice params[] = {{.name = "mode", .words = modes},
 static const cb_choice tunables[] = {{.name = "block_rows", .min = 1, .max = 8}};
 static const cb_operand operands[] = {{.name = "out", .role = CB_OUTPUT, .type = CB_U64},
                                       {.name = "absent", .role = CB_INPUT, .type = CB_U64}};
-static const cb_device_code code_of = {"stub_arguments", "stub_arguments", 75, geometry};
-static const cb_device_code of_later = {"stub_arguments", "stub_arguments", 120, geometry};
-static const cb_device_code without_entry = {"stub_arguments", "elsewhere", 75, geometry};
-static const cb_device_code wrong_code = {"\n#error broken", "stub_arguments", 75, geometry};
+static const cb_device_code code_of = {
+    .source = "stub_arguments", .entry = "stub_arguments", .least = 75, .geometry = geometry};
+static const cb_device_code of_later = {
+    .source = "stub_arguments", .entry = "stub_arguments", .least = 120, .geometry = geometry};
+static const cb_device_code without_entry = {
+    .source = "stub_arguments", .entry = "elsewhere", .least = 75, .geometry = geometry};
+static const cb_device_code wrong_code = {
+    .source = "\n#error broken", .entry = "stub_arguments", .least = 75, .geometry = geometry};
 static const cb_impl impls[] = {
     {.name = "cuda", .isa = CB_ISA_CUDA, .device = &code_of, .tunables = tunables, .ntunables = 1},
     {.name = "later", .isa = CB_ISA_CUDA, .device = &of_later},

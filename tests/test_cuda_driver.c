@@ -54,6 +54,17 @@ static void a_driver_without_a_function_is_too_old(void **state)
     assert_null(cuda.cuInit);
 }
 
+static void a_driver_may_lack_what_is_newer(void **state)
+{
+    (void)state;
+    assert_int_equal(cb__cuda_load_from(STUB_CUDA_FOLDER "/plain/libcuda.so.1", &cuda, &err),
+                     CB_OK);
+    assert_null(cuda.cuLaunchKernelEx);
+    assert_non_null(cuda.cuLaunchKernel);
+    assert_int_equal(cb__cuda_load(&cuda, &err), CB_OK);
+    assert_non_null(cuda.cuLaunchKernelEx);
+}
+
 static void what_is_no_driver_is_refused(void **state)
 {
     (void)state;
@@ -444,6 +455,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         CHECK(no_driver_is_said_in_one_line),
         CHECK(a_driver_without_a_function_is_too_old),
+        CHECK(a_driver_may_lack_what_is_newer),
         CHECK(what_is_no_driver_is_refused),
         CHECK(no_device_is_said_in_the_drivers_words),
         CHECK(the_stub_of_a_toolkit_is_no_driver),

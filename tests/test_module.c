@@ -50,7 +50,7 @@ static const struct {
     const char *file;
     const char *parts[2]; /* beside the file's name */
 } faulty[] = {
-    {SEEDED(ABI), {"this coldbench needs 2", "rebuild"}},
+    {SEEDED(ABI), {"this coldbench needs 3", "rebuild"}},
     {SEEDED(STRUCT_BYTES), {"cb_kernel of", "rebuild"}},
     {SEEDED(NO_ENTRY), {"cb_module_entry"}},
     {SEEDED(NULL_TABLE), {"cb_module_entry returned NULL"}},

@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-#define CB_KERNEL_ABI 2u /* changes whenever a struct or a signature below does */
+#define CB_KERNEL_ABI 3u /* changes whenever a struct or a signature below does */
 
 enum { CB_DIMS_MAX = 6, CB_PARAMS_MAX = 8, CB_TUNABLES_MAX = 8, CB_OPERANDS_MAX = 10 };
 
@@ -127,7 +127,19 @@ typedef struct cb_geometry {
  * whose arguments are all operands in the order of the definition (NULL where bytes() is 0), then
  * all dimensions, then those parameters that may be any integer of a range. The other parameters
  * and all tunables are macros, CB_ and the name in capitals (of words: the index): another value
- * is other code. */
+ * is other code.
+ *
+ * Launches follow each other, and each may use what the one before it wrote. Code that `overlaps`
+ * waits for that itself, so that a launch may begin while the one before it still runs. It must
+ *   - execute `griddepcontrol.wait` (PTX, from 9.0 on) in every thread before that reads an input,
+ *     inout or scratch operand, or writes anything that is not the block's own;
+ *   - before it read operands of role weight and stream alone, which no launch writes;
+ *   - read inputs by plain loads, never by ones for what is constant (`ld.global.nc`): they may be
+ *     written after the launch has begun.
+ * Best it executes `griddepcontrol.launch_dependents` at once: the next launch begins when all
+ * blocks have, or have ended. Waiting where nothing is ahead costs nothing: where device or driver
+ * cannot overlap, after anything but a launch, and first in a batch, it is launched as other code.
+ * A batch of it is still a chain of launches that depend on each other, as production has it. */
 typedef struct cb_device_code {
     const char *source;
     const char *entry;
@@ -135,6 +147,7 @@ typedef struct cb_device_code {
     /* processors: multiprocessors of the device. 0, or nonzero: this shape cannot be launched. */
     int (*geometry)(const cb_problem *problem, const int64_t *tunables, int processors,
                     cb_geometry *out);
+    int overlaps; /* 1: launched before the launch ahead of it has ended, by the rules above */
 } cb_device_code;
 
 /* Code for a kernel, on the CPU or on a GPU. */

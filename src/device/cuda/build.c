@@ -10,7 +10,8 @@
 enum {
     MACROS_MAX = CB_PARAMS_MAX + CB_TUNABLES_MAX,
     ARGUMENTS_MAX = CB_OPERANDS_MAX + CB_DIMS_MAX + CB_PARAMS_MAX,
-    FREE_SHARED_BYTES = 48 << 10 /* of dynamic shared memory, that needs no leave */
+    FREE_SHARED_BYTES = 48 << 10, /* of dynamic shared memory, that needs no leave */
+    OVERLAP_CAPABILITY = 90
 };
 
 /* What build() makes of a code. */
@@ -254,14 +255,45 @@ static void arguments_of(const cb__launch *launch, void *arguments[ARGUMENTS_MAX
             arguments[n++] = (void *)(uintptr_t)&code->problem.params[i];
 }
 
-cb_status cb__cuda_enqueue(cb__device *device, const cb__launch *launch, cb_error *err)
+/* One launch after another: it may begin when all blocks of that one are there, and waits in its
+ * own code for that one's end (overlaps in kernel.h). */
+static cb_status enqueue_overlapping(cb__device *device, const built *b, const cb_geometry *g,
+                                     void **arguments, cb_error *err)
+{
+    cb__cu_launch_attribute early = {.id = CB__CU_PROGRAMMATIC_SERIALIZATION, .value.allowed = 1};
+    const cb__cu_launch_config config = {.grid_x = g->grid[0],
+                                         .grid_y = g->grid[1],
+                                         .grid_z = g->grid[2],
+                                         .block_x = g->block[0],
+                                         .block_y = g->block[1],
+                                         .block_z = g->block[2],
+                                         .shared_bytes = g->shared_bytes,
+                                         .stream = device->stream,
+                                         .attributes = &early,
+                                         .count = 1};
+    return CB__CUDA_DID(device, err, cuLaunchKernelEx, &config, b->function, arguments, NULL);
+}
+
+static bool overlaps(const cb__device *device, const cb__launch *launch)
+{
+    return launch->code && launch->code->impl->device->overlaps && !device->plain &&
+           device->driver.cuLaunchKernelEx && device->capability >= OVERLAP_CAPABILITY;
+}
+
+bool cb__cuda_overlaps(const cb__device *device, const cb__launch *launches, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (overlaps(device, &launches[i]))
+            return true;
+    return false;
+}
+
+static cb_status enqueue(cb__device *device, const cb__launch *launch, bool after_launch,
+                         cb_error *err)
 {
     void *arguments[ARGUMENTS_MAX];
-    cb_status status = cb__cuda_enter(device, err);
-    if (status != CB_OK)
-        return status;
     if (!launch->code) {
-        status = cb__cuda_support_load(device, err);
+        cb_status status = cb__cuda_support_load(device, err);
         return status != CB_OK ? status
                                : CB__CUDA_DID(device, err, cuLaunchKernel, device->support.empty, 1,
                                               1, 1, 1, 1, 1, 0, device->stream, NULL, NULL);
@@ -275,7 +307,19 @@ cb_status cb__cuda_enqueue(cb__device *device, const cb__launch *launch, cb_erro
     if (code->impl->device->geometry(&code->problem, code->tunables, device->processors, &g) != 0)
         return cannot(code, "it has no geometry for it", err);
     arguments_of(launch, arguments);
+    if (after_launch && overlaps(device, launch))
+        return enqueue_overlapping(device, b, &g, arguments, err);
     return CB__CUDA_DID(device, err, cuLaunchKernel, b->function, g.grid[0], g.grid[1], g.grid[2],
                         g.block[0], g.block[1], g.block[2], g.shared_bytes, device->stream,
                         arguments, NULL);
+}
+
+cb_status cb__cuda_enqueue(cb__device *device, const cb__launch *launch, cb_error *err)
+{
+    const bool after_launch = device->after_launch;
+    cb_status status = cb__cuda_enter(device, err);
+    if (status == CB_OK)
+        status = enqueue(device, launch, after_launch, err);
+    device->after_launch = status == CB_OK;
+    return status;
 }

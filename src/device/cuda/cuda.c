@@ -47,6 +47,7 @@ static cb_status take_context(cb__device *device, cb_error *err)
 
 cb_status cb__cuda_enter(cb__device *device, cb_error *err)
 {
+    device->after_launch = false;
     if (device->lost.status != CB_OK)
         return cb_error_set(err, CB_WRONG, "cuda:%d is of no more use to this process: %s",
                             device->ordinal, device->lost.message);

@@ -47,8 +47,10 @@ struct cb__device {
     cb__cuda_image *images;
     cb__cuda_allocation *allocations;
     cb__cuda_support support;
-    cb_error failure; /* of the first launch that failed since the last sync */
-    cb_error lost;    /* what took the context down */
+    bool after_launch; /* the last that was put into the stream is a launch */
+    bool plain;        /* this driver takes no launches that overlap into a graph */
+    cb_error failure;  /* of the first launch that failed since the last sync */
+    cb_error lost;     /* what took the context down */
     cb__nvml nvml;
     bool nvml_tried;
     size_t persisting_bytes; /* of L2 that the context sets aside, as it was taken */
@@ -56,7 +58,7 @@ struct cb__device {
 
 /* cuda.c */
 /* Takes the context where that was not done; CB_WRONG where it is lost. First in every call that
- * needs it. */
+ * needs it, so that after_launch is false from here on. */
 cb_status cb__cuda_enter(cb__device *device, cb_error *err);
 /* As cb__cuda_check, of a call that may be told of a kernel's failure: that one stays. */
 cb_status cb__cuda_did(cb__device *device, cb__cu_result result, const char *call, cb_error *err);
@@ -85,8 +87,11 @@ cb_status cb__cuda_unkept(cb__device *device, cb_error *err);
 /* build.c */
 cb_status cb__cuda_build(cb__device *device, cb__code *code, cb_error *err);
 void cb__cuda_unbuild(cb__device *device, cb__code *code);
-/* Puts one launch into the stream: CB_OK, or what the driver says at once. */
+/* Puts one launch into the stream: CB_OK, or what the driver says at once. Code that overlaps may
+ * begin before the launch ahead of it has ended, where there is one. */
 cb_status cb__cuda_enqueue(cb__device *device, const cb__launch *launch, cb_error *err);
+/* Whether any of them can begin like that on this device. */
+bool cb__cuda_overlaps(const cb__device *device, const cb__launch *launches, int n);
 /* The image of a text, compiled once a process. Borrowed from the device. */
 cb_status cb__cuda_image_of(cb__device *device, const cb__cuda_source *source, const void **image,
                             cb_error *err);

@@ -1,5 +1,6 @@
 #include "device/cuda/driver.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,17 +10,20 @@ enum { SUCCESS = 0, JIT_LOG_BYTES = 8192 };
 static const struct {
     size_t member; /* its offset in cb__cuda */
     const char *symbol;
+    bool optional;
 } entries[] = {
-#define ENTRY(name, symbol, parameters) {offsetof(cb__cuda, name), TEXT_OF(symbol)},
-    CB__CUDA_TABLE(ENTRY)
+#define ENTRY(name, symbol, parameters) {offsetof(cb__cuda, name), TEXT_OF(symbol), false},
+#define OPTIONAL(name, symbol, parameters) {offsetof(cb__cuda, name), TEXT_OF(symbol), true},
+    CB__CUDA_TABLE(ENTRY) CB__CUDA_OPTIONAL_TABLE(OPTIONAL)
 #undef ENTRY
+#undef OPTIONAL
 };
 
 static cb_status look_up(cb__dl *library, const char *name, cb__cuda *cuda, cb_error *err)
 {
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
         void *symbol = cb__dl_symbol(library, entries[i].symbol);
-        if (!symbol)
+        if (!symbol && !entries[i].optional)
             return cb_error_set(err, CB_UNAVAILABLE,
                                 "%s has no %s: the NVIDIA driver is too old (one of CUDA 11.4 or "
                                 "later is needed)",

@@ -18,7 +18,7 @@
 
 /* A result, an enum of the driver's and a device are an int each. */
 typedef int cb__cu_result, cb__cu_device, cb__cu_attribute, cb__cu_limit, cb__cu_func_attribute,
-    cb__cu_jit_option, cb__cu_capture_mode;
+    cb__cu_jit_option, cb__cu_capture_mode, cb__cu_launch_attribute_id;
 typedef unsigned long long cb__cu_address; /* in device memory */
 typedef struct cb__cu_context_st *cb__cu_context;
 typedef struct cb__cu_module_st *cb__cu_module;
@@ -31,6 +31,22 @@ typedef struct cb__cu_uuid {
     char bytes[16];
 } cb__cu_uuid;
 
+/* How cuLaunchKernelEx is to launch. */
+typedef struct cb__cu_launch_attribute {
+    cb__cu_launch_attribute_id id;
+    char gap[8 - sizeof(cb__cu_launch_attribute_id)];
+    union {
+        char bytes[64];
+        int allowed; /* of CB__CU_PROGRAMMATIC_SERIALIZATION */
+    } value;
+} cb__cu_launch_attribute;
+typedef struct cb__cu_launch_config {
+    unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
+    cb__cu_stream stream;
+    cb__cu_launch_attribute *attributes;
+    unsigned count; /* of them */
+} cb__cu_launch_config;
+
 enum {
     CB__CU_CTX_SCHED_SPIN = 1,      /* cuDevicePrimaryCtxSetFlags */
     CB__CU_STREAM_NON_BLOCKING = 1, /* cuStreamCreate: apart from the default stream */
@@ -38,7 +54,9 @@ enum {
     CB__CU_EVENT_DISABLE_TIMING = 2,
     CB__CU_EVENT_RECORD_EXTERNAL = 1, /* cuEventRecordWithFlags: in a graph, a node that records */
     CB__CU_CAPTURE_THREAD_LOCAL = 1,  /* cuStreamBeginCapture */
-    CB__CU_LIMIT_PERSISTING_L2_BYTES = 6 /* cuCtxGetLimit */
+    CB__CU_LIMIT_PERSISTING_L2_BYTES = 6, /* cuCtxGetLimit */
+    CB__CU_PROGRAMMATIC_SERIALIZATION = 6 /* cuLaunchKernelEx: may begin before what is ahead of it
+                                             in the stream has ended */
 };
 
 /* Options of cuModuleLoadDataEx. */
@@ -154,6 +172,12 @@ enum {
     X(cuGraphExecDestroy, cuGraphExecDestroy, (cb__cu_graph_exec exec))                            \
     X(cuGraphDestroy, cuGraphDestroy, (cb__cu_graph graph))
 
+/* Of CUDA 11.8 and later; NULL where the driver is older. */
+#define CB__CUDA_OPTIONAL_TABLE(X)                                                                 \
+    X(cuLaunchKernelEx, cuLaunchKernelEx,                                                          \
+      (const cb__cu_launch_config *config, cb__cu_function function, void **arguments,             \
+       void **extra))
+
 /* Results that are not CB_INTERNAL: X(number, name in cuda.h, status). */
 #define CB__CUDA_MEANINGS(X)                                                                       \
     X(2, CUDA_ERROR_OUT_OF_MEMORY, CB_NO_MEMORY)                                                   \
@@ -189,6 +213,7 @@ typedef struct cb__cuda {
     int version; /* of CUDA, that the driver serves: 13000 for 13.0 */
 #define CB__CUDA_MEMBER(name, symbol, parameters) cb__cu_result(*name) parameters;
     CB__CUDA_TABLE(CB__CUDA_MEMBER)
+    CB__CUDA_OPTIONAL_TABLE(CB__CUDA_MEMBER)
 #undef CB__CUDA_MEMBER
 } cb__cuda;
 

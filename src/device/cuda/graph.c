@@ -64,9 +64,43 @@ static cb_status capture(cb__device *device, const cb__launch *launches, int n, 
     if (status == CB_OK)
         status = CB__CUDA_DID(device, err, cuEventRecordWithFlags, batch->end, device->stream,
                               CB__CU_EVENT_RECORD_EXTERNAL);
+    device->after_launch = false; /* they went to the graph */
     /* The stream records until this, also after a failure. */
     cb__cu_result ended = driver->cuStreamEndCapture(device->stream, &batch->graph);
     return status == CB_OK ? cb__cuda_did(device, ended, "cuStreamEndCapture", err) : status;
+}
+
+static cb_status instantiate(cb__device *device, const cb__launch *launches, int n,
+                             cb__batch *batch, cb_error *err)
+{
+    cb_status status = capture(device, launches, n, batch, err);
+    if (status == CB_OK)
+        status = CB__CUDA_DID(device, err, cuGraphInstantiate, &batch->exec, batch->graph, 0);
+    if (status == CB_OK)
+        return CB_OK;
+    if (batch->graph)
+        device->driver.cuGraphDestroy(batch->graph);
+    batch->graph = NULL;
+    batch->exec = NULL;
+    return status;
+}
+
+/* Drivers before CUDA 12.3 take no launches that overlap into a graph: where they are what is
+ * refused, this device launches plainly from then on. */
+static cb_status make(cb__device *device, const cb__launch *launches, int n, cb__batch *batch,
+                      cb_error *err)
+{
+    cb_error refusal = CB_ERROR_INIT, own = CB_ERROR_INIT;
+    cb_status status = instantiate(device, launches, n, batch, &refusal);
+    if (status == CB_OK)
+        return CB_OK;
+    if (device->lost.status == CB_OK && cb__cuda_overlaps(device, launches, n)) {
+        device->plain = true;
+        if (instantiate(device, launches, n, batch, &own) == CB_OK)
+            return CB_OK;
+        device->plain = false;
+    }
+    return cb_error_set(err, status, "%s", refusal.message);
 }
 
 cb_status cb__cuda_batch_new(cb__device *device, const cb__launch *launches, int n, cb__batch **out,
@@ -84,9 +118,7 @@ cb_status cb__cuda_batch_new(cb__device *device, const cb__launch *launches, int
     if (status == CB_OK)
         status = CB__CUDA_DID(device, err, cuEventCreate, &batch->end, CB__CU_EVENT_DEFAULT);
     if (status == CB_OK)
-        status = capture(device, launches, n, batch, err);
-    if (status == CB_OK)
-        status = CB__CUDA_DID(device, err, cuGraphInstantiate, &batch->exec, batch->graph, 0);
+        status = make(device, launches, n, batch, err);
     if (status == CB_OK)
         status = CB__CUDA_DID(device, err, cuGraphUpload, batch->exec, device->stream);
     if (status == CB_OK)

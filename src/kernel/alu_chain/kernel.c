@@ -91,7 +91,8 @@ static int cuda_geometry(const cb_problem *problem, const int64_t *tunables, int
     return 0;
 }
 
-static const cb_device_code CUDA = {cb__cuda_source, "alu_chain", 75, cuda_geometry};
+static const cb_device_code CUDA = {
+    .source = cb__cuda_source, .entry = "alu_chain", .least = 75, .geometry = cuda_geometry};
 
 static const cb_impl IMPLS[] = {
     {.name = "cuda", .help = "one thread", .isa = CB_ISA_CUDA, .device = &CUDA},

@@ -99,7 +99,8 @@ static int cuda_geometry(const cb_problem *problem, const int64_t *tunables, int
     return 0;
 }
 
-static const cb_device_code CUDA = {cb__cuda_source, "chase", 75, cuda_geometry};
+static const cb_device_code CUDA = {
+    .source = cb__cuda_source, .entry = "chase", .least = 75, .geometry = cuda_geometry};
 
 static const cb_impl IMPLS[] = {
     {.name = "portable", .help = "one load after the other", .run = cb__chase_portable},

@@ -37,7 +37,8 @@ static int cuda_geometry(const cb_problem *problem, const int64_t *tunables, int
                                processors, out);
 }
 
-static const cb_device_code CUDA = {cb__cuda_source, "fault_read", 75, cuda_geometry};
+static const cb_device_code CUDA = {
+    .source = cb__cuda_source, .entry = "fault_read", .least = 75, .geometry = cuda_geometry};
 
 static const cb_impl IMPLS[] = {
     {.name = "cuda",

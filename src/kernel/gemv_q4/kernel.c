@@ -126,10 +126,10 @@ extern const char cb__cuda_source[];
 
 static const int64_t cuda_block_values[] = {16, 32};
 static const int64_t cuda_warp_values[] = {4, 8, 16};
-static const int64_t cuda_ahead_values[] = {1, 2, 3};
+static const int64_t cuda_load_values[] = {1, 2, 3}, cuda_ring_values[] = {1, 2, 3, 4};
 static const int64_t cuda_stay_values[] = {1, 2, 4, 8};
 
-#define CUDA_TUNABLES(ahead, ahead_help)                                                           \
+#define CUDA_TUNABLES(ahead, ahead_help, ahead_values, ahead_preset, stay_preset)                  \
     {                                                                                              \
         {.name = "block_rows",                                                                     \
          .help = "rows that a warp takes together, sharing the loads of x",                        \
@@ -143,25 +143,33 @@ static const int64_t cuda_stay_values[] = {1, 2, 4, 8};
              .preset = 16},                                                                        \
             {.name = (ahead),                                                                      \
              .help = (ahead_help),                                                                 \
-             .values = cuda_ahead_values,                                                          \
-             .count = 3,                                                                           \
-             .preset = 1},                                                                         \
+             .values = (ahead_values),                                                             \
+             .count = sizeof(ahead_values) / sizeof *(ahead_values),                               \
+             .preset = (ahead_preset)},                                                            \
             {.name = "blocks",                                                                     \
              .help = "blocks that stay on a multiprocessor",                                       \
              .values = cuda_stay_values,                                                           \
              .count = 4,                                                                           \
-             .preset = 2},                                                                         \
+             .preset = (stay_preset)},                                                             \
     }
 
 /* Presets: docs/results/gemv-q4-cuda.md. */
-static const cb_choice tunables_cuda[GEMV_CUDA_TUNABLES] =
-    CUDA_TUNABLES("loads", "steps of 256 columns that a warp loads ahead, in registers");
+static const cb_choice tunables_cuda[GEMV_CUDA_TUNABLES] = CUDA_TUNABLES(
+    "loads", "steps of 256 columns that a warp loads ahead, in registers", cuda_load_values, 1, 2);
 static const cb_choice tunables_cuda_bulk[GEMV_CUDA_TUNABLES] =
-    CUDA_TUNABLES("ring", "steps of 256 columns that a warp has on their way to shared memory");
+    CUDA_TUNABLES("ring", "steps of 256 columns that a warp has on their way to shared memory",
+                  cuda_ring_values, 2, 1);
 
-static const cb_device_code cuda = {cb__cuda_source, "gemv_q4", 75, gemv_q4__cuda_geometry};
-static const cb_device_code cuda_bulk = {cb__cuda_source, "gemv_q4", 90,
-                                         gemv_q4__cuda_bulk_geometry};
+static const cb_device_code cuda = {.source = cb__cuda_source,
+                                    .entry = "gemv_q4",
+                                    .least = 75,
+                                    .geometry = gemv_q4__cuda_geometry,
+                                    .overlaps = 1};
+static const cb_device_code cuda_bulk = {.source = cb__cuda_source,
+                                         .entry = "gemv_q4",
+                                         .least = 90,
+                                         .geometry = gemv_q4__cuda_bulk_geometry,
+                                         .overlaps = 1};
 
 static const cb_impl impls[] = {
 #if CB_X86

@@ -208,8 +208,10 @@ static int cuda_geometry(const cb_problem *problem, const int64_t *tunables, int
     return 0;
 }
 
-static const cb_device_code CUDA_FMA = {cb__cuda_source, "peak_fma", 75, cuda_geometry};
-static const cb_device_code CUDA_DOT = {cb__cuda_source, "peak_dot", 75, cuda_geometry};
+static const cb_device_code CUDA_FMA = {
+    .source = cb__cuda_source, .entry = "peak_fma", .least = 75, .geometry = cuda_geometry};
+static const cb_device_code CUDA_DOT = {
+    .source = cb__cuda_source, .entry = "peak_dot", .least = 75, .geometry = cuda_geometry};
 
 static const cb_impl FMA_IMPLS[] = {
     {.name = "cuda",

@@ -89,7 +89,8 @@ static int geometry(const cb_problem *problem, const int64_t *tunables, int proc
     return 0;
 }
 
-static const cb_device_code CUDA = {cb__cuda_source, "peak_mma", 80, geometry};
+static const cb_device_code CUDA = {
+    .source = cb__cuda_source, .entry = "peak_mma", .least = 80, .geometry = geometry};
 
 static const cb_impl IMPLS[] = {
     {.name = "cuda", .help = "tensor cores", .isa = CB_ISA_CUDA, .device = &CUDA},

@@ -107,7 +107,8 @@ static int geometry(const cb_problem *problem, const int64_t *tunables, int proc
     return 0;
 }
 
-static const cb_device_code CUDA = {cb__cuda_source, "scratch_read", 75, geometry};
+static const cb_device_code CUDA = {
+    .source = cb__cuda_source, .entry = "scratch_read", .least = 75, .geometry = geometry};
 
 static const cb_impl IMPLS[] = {
     {.name = "cuda", .help = "32 warps a block", .isa = CB_ISA_CUDA, .device = &CUDA},

@@ -89,7 +89,8 @@ static int cuda_geometry(const cb_problem *problem, const int64_t *tunables, int
     return cb__launch_geometry(cb__stream_read_bytes(problem), 1, tunables, processors, out);
 }
 
-static const cb_device_code CUDA = {cb__cuda_source, "stream_read", 75, cuda_geometry};
+static const cb_device_code CUDA = {
+    .source = cb__cuda_source, .entry = "stream_read", .least = 75, .geometry = cuda_geometry};
 
 static const cb_impl IMPLS[] = {
     {.name = "cuda",

@@ -108,10 +108,17 @@ static int many_slices(const cb_problem *problem)
     return problem->params[READ_SLICES] > 1;
 }
 
-static const cb_device_code CUDA_SLICES = {cb__cuda_source, "twin_read", 75, slices_geometry};
-static const cb_device_code CUDA_READ = {cb__cuda_source, "twin_read", 75, cuda_geometry};
-static const cb_device_code CUDA_WRITE = {cb__cuda_source, "twin_write", 75, cuda_geometry};
-static const cb_device_code CUDA_COPY = {cb__cuda_source, "twin_copy", 75, cuda_geometry};
+static const cb_device_code CUDA_SLICES = {.source = cb__cuda_source,
+                                           .entry = "twin_read",
+                                           .least = 75,
+                                           .geometry = slices_geometry,
+                                           .overlaps = 1};
+static const cb_device_code CUDA_READ = {
+    .source = cb__cuda_source, .entry = "twin_read", .least = 75, .geometry = cuda_geometry};
+static const cb_device_code CUDA_WRITE = {
+    .source = cb__cuda_source, .entry = "twin_write", .least = 75, .geometry = cuda_geometry};
+static const cb_device_code CUDA_COPY = {
+    .source = cb__cuda_source, .entry = "twin_copy", .least = 75, .geometry = cuda_geometry};
 
 /* twin_write */
 

@@ -1,11 +1,13 @@
 /* slices.cuh: reading a set a slice a warp, with a checksum of each.
  *
  * Nothing comes together at the end, as it does in hand_in.cuh, which costs a launch 2 us: as much
- * as reading 9 MB (H200, 2026-11).
+ * as reading 9 MB (H200, 2026-11). Launches overlap: the set is read before the launch ahead has
+ * ended, and the checksums, which that one may write too, are written after.
  */
 #ifndef COLDBENCH_KERNEL_TWIN_SLICES_CUH
 #define COLDBENCH_KERNEL_TWIN_SLICES_CUH
 
+#include "kernel/twin/overlap.cuh"
 #include "kernel/twin/read.cuh"
 
 __device__ __forceinline__ unsigned xor_of_lanes(unsigned word)
@@ -50,11 +52,13 @@ __device__ __forceinline__ void read_slice(const uint4 *src, unsigned *checksum,
     unsigned long long first = units * warp / CB_SLICES * UNIT_VECTORS;
     unsigned long long end = units * (warp + 1) / CB_SLICES * UNIT_VECTORS;
     unsigned own = 0;
+    let_next_begin();
     end = end < vectors ? end : vectors;
 #pragma unroll 1
     for (; passes > 0; passes--)
         own ^= read_units(src + first + lane, src + end);
     own = xor_of_lanes(own);
+    wait_for_last();
     if (lane == 0)
         checksum[warp] = own;
 }
