@@ -1,0 +1,215 @@
+#!/bin/sh
+# test_gpu_script.sh ROOT [COLDBENCH]: scripts/gpu.sh without a GPU: what a cut leaves and where the next call
+# goes on, what is counted, what is refused. Its coldbench, sanitizer and PyTorch are stand-ins, but for the
+# records, which the real coldbench makes on the scripted device.
+set -u
+root=$1
+program=${2:-}
+command -v python3 >/dev/null || { echo "no python3 for scripts/gpu_records.py" >&2 && exit 77; }
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failed=0
+out=$scratch/out
+
+# fault TEXT: with what was said.
+fault() {
+    echo "$*"
+    sed 's/^/    /' "$scratch/said"
+    failed=1
+}
+# expect STATUS WORDS ARGUMENTS...: gpu.sh ends so, and says that.
+expect() {
+    want=$1 words=$2
+    shift 2
+    sh "$root/scripts/gpu.sh" "$@" --out "$out" >"$scratch/said" 2>&1
+    got=$?
+    [ "$got" = "$want" ] || fault "gpu.sh $*: status $got, not $want"
+    [ -z "$words" ] || grep -qF -e "$words" "$scratch/said" || fault "gpu.sh $*: does not say: $words"
+}
+said() {
+    grep -qF -e "$1" "$scratch/said" || fault "it does not say: $1"
+}
+
+# ---- stand-ins ----
+# Writes a record with the decision on line N of $scratch/decisions at the Nth call (tie where there is none);
+# "fail", "gone" (no device), "slow" and "partial" are what else can happen.
+mkdir "$scratch/bin" "$scratch/python" "$scratch/python/triton"
+cat >"$scratch/bin/coldbench" <<'END'
+#!/usr/bin/env python3
+import json, os, sys, time
+here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+if sys.argv[1] == "kernels":
+    print("alu_chain  words" if len(sys.argv) == 2 else "NVIDIA GPUs")
+    sys.exit()
+with open(here + "/calls", "a+") as calls:
+    calls.seek(0)
+    n = len(calls.readlines())
+    calls.write(" ".join(sys.argv[1:]) + "\n")
+decisions = open(here + "/decisions").read().split() if os.path.exists(here + "/decisions") else []
+decision = decisions[n] if n < len(decisions) else "tie"
+if decision == "gone":
+    print("coldbench: no driver here")
+    sys.exit(3)
+if decision == "fail":
+    print('coldbench: a "bad\\" day')
+    sys.exit(5)
+while decision == "slow" and os.path.exists(here + "/calls"):
+    time.sleep(0.05)
+# theta(A, A2) is +-1 % by turns; every other block of a round says 0.1 % more than the ones between.
+rounds, samples, order = 6, [], []
+for r in range(rounds):
+    t = 1.01 if r % 2 else 1 / 1.01
+    samples.append([[100, 100 * t * (1.001 if b % 2 else 1), 100] for b in range(8)])
+    order.append([[0, 1, 2] if b % 4 < 2 else [2, 1, 0] for b in range(8)])
+result = {"decision": decision, "ratio": {"lo": 1, "mid": 1.002, "hi": 1.01}, "measure_s": 0.5, "rounds": rounds,
+          "blocks": 48, "thetas": [{"theta_aa2": 0.01 if r % 2 else -0.01} for r in range(rounds)],
+          "samples_ns": samples, "order": order,
+          "covariates": [{"slot": [3, 1, 8], "startup_s": 0.2, "measure_s": 0.05, "block_involuntary": [0] * 8}] * rounds}
+record = {"schema": "coldbench/1", "complete": decision != "partial", "results": [result]}
+json.dump(record, open(sys.argv[sys.argv.index("--json") + 1], "w"), indent=2)
+sys.exit({"tie": 0, "slower": 0, "partial": 130}.get(decision, 4))
+END
+cat >"$scratch/bin/compute-sanitizer" <<'END'
+#!/bin/sh
+here=$(dirname "$0")/..
+echo "$*" >>"$here/sanitized"
+case $(cat "$here/sanitizer") in
+clean) printf '========= ERROR SUMMARY: 0 errors\n========= ERROR SUMMARY: 0 errors\n' ;;
+dirty) printf '========= ERROR SUMMARY: 0 errors\n========= RACECHECK SUMMARY: 2 hazards displayed (1 error, 1 warning)\n' ;;
+blind) echo '========= Error: Device not supported' ;;
+esac
+END
+chmod +x "$scratch/bin/coldbench" "$scratch/bin/compute-sanitizer"
+cat >"$scratch/python/torch.py" <<'END'
+__version__ = "0"
+bfloat16 = 0
+class cuda:
+    is_available = staticmethod(lambda: True)
+    get_device_name = staticmethod(lambda: "none")
+def randn(*shape, **how):
+    return 0
+END
+echo '__version__ = "0"' >"$scratch/python/triton/__init__.py"
+cat >"$scratch/python/triton/testing.py" <<'END'
+times = [1, 1.02, 1, 0.98, 1, 1.005] * 2
+def do_bench(call, return_mode):
+    return times.pop(0)
+END
+export PATH="$scratch/bin:$PATH" PYTHONPATH="$scratch/python" COLDBENCH="$scratch/bin/coldbench"
+
+# counts FILE: how often each item and number is there, as "item n times".
+counts() {
+    sed 's/^{"item":"\([^"]*\)","n":\([0-9]*\),.*}$/\1 \2/' "$1" | sort | uniq -c | awk '{ print $2, $3, $1 }'
+}
+all_of_aa() {
+    for item in alu_chain gemv_q4-9MB stream_read-64MiB; do
+        for n in $(seq "$1"); do echo "$item $n 1"; done
+    done
+}
+
+# ---- what is refused ----
+expect 2 "no part"
+expect 2 "no part or option 'prob'" prob
+expect 2 "--count needs a value" aa --count ""
+expect 2 "--minutes soon is no number" aa --minutes soon
+expect 2 "--count 0 is no number of times" aa --count 0
+expect 3 "no coldbench at /nowhere" aa --coldbench /nowhere
+expect 0 "sanitize" --help
+expect 0 "Nothing of it is here" summary
+
+# ---- time, cuts ----
+expect 4 "aa: the time is over" aa --count 3 --minutes 0
+[ ! -e "$scratch/calls" ] || fault "something was measured in no time"
+for signal in TERM KILL; do
+    rm -rf "$out" "$scratch/calls"
+    printf '%s\n' tie tie tie tie slow >"$scratch/decisions"
+    sh "$root/scripts/gpu.sh" aa --count 2 --out "$out" >"$scratch/said" 2>&1 &
+    pid=$!
+    while [ "$(grep -c . "$scratch/calls" 2>/dev/null)" != 5 ]; do sleep 0.05; done
+    kill -s $signal $pid
+    wait $pid 2>/dev/null
+    got=$?
+    rm "$scratch/decisions" "$scratch/calls" # ends what SIGKILL leaves behind
+    [ $signal = KILL ] || [ "$got" = 130 ] || fault "ended by SIG$signal: status $got, not 130"
+    [ "$(counts "$out/aa.jsonl" | wc -l)" = 4 ] || fault "SIG$signal: not four comparisons are kept"
+    [ "$(counts "$out/aa.jsonl" | grep -c ' 1 1$')" = 3 ] || fault "SIG$signal: not one of each item is kept first"
+    [ $signal = TERM ] || printf '{"item":"alu_chain","n":2,"st' >>"$out/aa.jsonl"
+    expect 0 "of 2" aa --count 2
+    [ "$(counts "$out/aa.jsonl")" = "$(all_of_aa 2)" ] || fault "after SIG$signal it goes on with: $(counts "$out/aa.jsonl")"
+    [ $signal = TERM ] || said "the torn last line is gone"
+done
+ls "$out"/whole/aa-alu_chain-2.json.gz >/dev/null || fault "no record is kept whole"
+calls=$(wc -l <"$scratch/calls")
+expect 0 "" aa --count 2
+[ "$(wc -l <"$scratch/calls")" = "$calls" ] || fault "what is there is measured again"
+
+# ---- counts: nine of identical code, one of them called different, one open, one failed ----
+printf '%s\n' tie slower tie inconclusive tie fail tie tie tie >"$scratch/decisions"
+rm -rf "$out" "$scratch/calls"
+expect 0 "" aa --count 3
+expect 0 "9 comparisons: 1 called different, 6 tie (66.7 %)" summary
+said "| stream_read-64MiB | 3 | 2 tie, 1 slower | +0.200 |"
+said "| gemv_q4-9MB | 3 | 2 tie, 1 inconclusive | +0.200 |"
+said "| alu_chain | 3 | 2 tie, 1 failed | +0.200 |"
+# theta of 1 % of 100, blocks that say +-0.05 %: 18 rounds of 8 blocks.
+expect 0 "| stream_read-64MiB | 18 | 8 | 1.000 | 0.050 | 0.999 |" processes
+said "| 200 | 6250 | 3x1x8 | more rounds, more rounds, more rounds | 32 |"
+printf '%s\n' fail fail fail >"$scratch/decisions"
+rm -rf "$out" "$scratch/calls"
+expect 5 "three comparisons in a row failed: coldbench: a bad day" planted
+[ "$(grep -c '"words":"coldbench: a bad day"}$' "$out/planted.jsonl")" = 3 ] || fault "failures are not told"
+echo gone >"$scratch/decisions"
+rm -rf "$out" "$scratch/calls"
+expect 3 "coldbench: no driver here" planted
+[ ! -s "$out/planted.jsonl" ] || fault "what could not begin is counted"
+echo partial >"$scratch/decisions"
+rm -rf "$out" "$scratch/calls"
+expect 130 "interrupted" planted
+[ ! -s "$out/planted.jsonl" ] || fault "half a comparison is counted"
+
+# ---- sanitizer ----
+rm -rf "$out" "$scratch/calls"
+echo blind >"$scratch/sanitizer"
+expect 3 "memcheck saw nothing of alu_chain" sanitize
+said "Device not supported"
+[ ! -s "$out/sanitize.jsonl" ] || fault "what was not seen is counted"
+echo clean >"$scratch/sanitizer"
+expect 0 "racecheck alu_chain: 2 processes, 0 errors or hazards" sanitize
+calls=$(wc -l <"$scratch/sanitized")
+expect 0 "" sanitize
+[ "$(wc -l <"$scratch/sanitized")" = "$calls" ] || fault "what was looked at is looked at again"
+grep -q -e '--target-processes all .*coldbench run alu_chain' "$scratch/sanitized" || fault "workers are not looked at"
+expect 0 "| memcheck | alu_chain | 2 | 0 | 0 |" summary
+rm -rf "$out"
+echo dirty >"$scratch/sanitizer"
+expect 1 "2 found something" sanitize
+
+# ---- do_bench ----
+expect 4 "0 of 6 pairs" dobench --count 6 --minutes 0
+expect 0 "4 of 4 pairs" dobench --count 4
+printf '{"op": "gemv' >>"$out/dobench.jsonl"
+expect 0 "6 of 6 pairs" dobench --count 6
+[ "$(grep -c '}$' "$out/dobench.jsonl")" = 6 ] || fault "not six pairs are kept"
+expect 0 "| **all** | 6 | 5 | 0.980 to 1.020 |" summary
+echo 'raise ImportError("none")' >"$scratch/python/torch.py"
+expect 3 "gpu.sh: dobench: none" dobench --count 9
+
+# ---- records as they are ----
+[ -n "$program" ] || exit $failed
+rm -rf "$out"
+expect 0 "planted: alu_chain+1% 1 of 1: status 0" planted --count 1 --coldbench "$program" --device fake
+"$program" run gemv_q4@act=bf16 --shape 256x256 --shape 1024x256 --budget 2 --submit batched \
+    --cache cold -q --device fake:noise=0,llc=64KiB --json "$out/run-bf16-1.json" >"$scratch/said" 2>&1 || fault "coldbench run failed"
+cp "$root/docs/results/h200/probe-1.json" "$out/"
+expect 0 "1 comparisons: 0 called different" summary
+said "| bf16 | 1 | cold | 0.20 | 38 |"
+said "| read ceiling, GB/s | 4682 [4675, 4688] |"
+said "| 128: 7.99, 144: 1.00, 256: 7.98, 272: 1.00, 512: 7.98, 528: 1.00 |"
+PYTHONPATH="$root/scripts" PYTHONDONTWRITEBYTECODE=1 python3 - "$out"/whole/planted-*-1.json.gz <<'END' || fault "theta is another one than coldbench's"
+import gpu_records, gzip, json, sys
+result = json.load(gzip.open(sys.argv[1]))["results"][0]
+for samples, order, said in zip(result["samples_ns"], result["order"], result["thetas"]):
+    assert abs(gpu_records.theta(samples, order) - said["theta_aa2"]) < 1e-12
+assert len(result["samples_ns"]) >= 6
+END
+exit $failed
