@@ -125,7 +125,7 @@ for signal in TERM KILL; do
     printf '%s\n' tie tie tie tie slow >"$scratch/decisions"
     sh "$root/scripts/gpu.sh" aa --count 2 --out "$out" >"$scratch/said" 2>&1 &
     pid=$!
-    while [ "$(grep -c . "$scratch/calls" 2>/dev/null)" != 5 ]; do sleep 0.05; done
+    while kill -0 $pid 2>/dev/null && [ "$(grep -c . "$scratch/calls" 2>/dev/null)" != 5 ]; do sleep 0.05; done
     kill -s $signal $pid
     wait $pid 2>/dev/null
     got=$?
@@ -174,12 +174,12 @@ expect 3 "memcheck saw nothing of alu_chain" sanitize
 said "Device not supported"
 [ ! -s "$out/sanitize.jsonl" ] || fault "what was not seen is counted"
 echo clean >"$scratch/sanitizer"
-expect 0 "racecheck alu_chain: 2 processes, 0 errors or hazards" sanitize
+expect 0 "racecheck alu_chain: 0 errors or hazards" sanitize
 calls=$(wc -l <"$scratch/sanitized")
 expect 0 "" sanitize
 [ "$(wc -l <"$scratch/sanitized")" = "$calls" ] || fault "what was looked at is looked at again"
 grep -q -e '--target-processes all .*coldbench run alu_chain' "$scratch/sanitized" || fault "workers are not looked at"
-expect 0 "| memcheck | alu_chain | 2 | 0 | 0 |" summary
+expect 0 "| memcheck | alu_chain | 0 | 0 |" summary
 rm -rf "$out"
 echo dirty >"$scratch/sanitizer"
 expect 1 "2 found something" sanitize
