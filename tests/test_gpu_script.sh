@@ -182,7 +182,7 @@ grep -q -e '--target-processes all .*coldbench run alu_chain' "$scratch/sanitize
 expect 0 "| memcheck | alu_chain | 0 | 0 |" summary
 rm -rf "$out"
 echo dirty >"$scratch/sanitizer"
-expect 1 "2 found something" sanitize
+expect 1 "sanitize: 2 found something" sanitize
 
 # ---- do_bench ----
 expect 4 "0 of 6 pairs" dobench --count 6 --minutes 0
