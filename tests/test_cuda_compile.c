@@ -112,48 +112,6 @@ static ino_t inode(const char *path)
     return facts.st_ino;
 }
 
-/* ---- embedded ---- */
-
-static void embedded_images_serve_what_they_were_made_for(void **state)
-{
-    (void)state;
-    static const char *const steps[] = {"CB_STEP=1", "CB_STEP=2", NULL};
-    static const char cubin[] = "\177ELF cubin", ptx[] = ".version 8.0";
-    const cb__cuda_embedded table[] = {
-        {kernel_text, step_1, 80, ptx, sizeof ptx - 1},
-        {kernel_text, step_1, 90, cubin, sizeof cubin - 1},
-        {kernel_text, NULL, 70, ptx, sizeof ptx - 1},
-        {"other", step_1, 75, ptx, sizeof ptx - 1},
-    };
-    static const char *const none[] = {NULL};
-    const struct {
-        const char *text;
-        const char *const *macros;
-        int capability;
-        const void *expected;
-    } rows[] = {
-        {kernel_text, step_1, 90, cubin}, {kernel_text, step_1, 80, ptx},
-        {kernel_text, step_1, 120, ptx},  {kernel_text, step_1, 75, NULL},
-        {kernel_text, step_2, 90, NULL},  {kernel_text, steps, 90, NULL},
-        {kernel_text, NULL, 90, ptx},     {kernel_text, none, 90, ptx},
-        {"another", step_1, 90, NULL},
-    };
-    setenv("COLDBENCH_NVRTC", "/absent/libnvrtc.so", 1);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const cb__cuda_source source = {"add", rows[i].text, rows[i].macros};
-        cb__cuda_compiler driver_alone = {
-            .driver = 12000, .capability = rows[i].capability, .embedded = table, .nembedded = 4};
-        cb__buf_fini(&image);
-        cb_error_clear(&err);
-        cb_status status = cb__cuda_compile(&driver_alone, &source, &image, &err);
-        assert_int_equal(status, rows[i].expected ? CB_OK : CB_UNAVAILABLE);
-        if (rows[i].expected)
-            assert_string_equal(image.text, rows[i].expected);
-    }
-    unsetenv("COLDBENCH_NVRTC");
-    assert_null(cached_file());
-}
-
 /* ---- which NVRTC, which architecture ---- */
 
 static void a_named_nvrtc_that_is_absent_is_named(void **state)
@@ -168,6 +126,47 @@ static void a_named_nvrtc_that_is_absent_is_named(void **state)
                                         "'/absent/libnvrtc.so': "));
     assert_non_null(strstr(err.message, "No such file"));
     assert_null(strchr(err.message, '\n'));
+}
+
+static void what_came_compiled_serves_without_nvrtc(void **state)
+{
+    (void)state;
+    char lines[200];
+    snprintf(lines, sizeof lines, "//@ %016llx 80 12000 add\n.version 8.0\n",
+             (unsigned long long)cb__cuda_source_digest(&add_1));
+    const struct {
+        int driver, capability;
+        const char *const *macros;
+        const char *words; /* NULL: it serves */
+    } rows[] = {
+        {12000, 80, step_1, NULL},
+        {13020, 120, step_1, NULL},
+        {0, 90, step_1, NULL},
+        {12000, 90, step_2, "add with these constants is not among the code that came compiled: "},
+        {12000, 75, step_1, "add with these constants is not among the code that came compiled: "},
+        {11080, 80, step_1,
+         "the code of add that came compiled needs a driver that serves CUDA 12.0, and this one "
+         "serves 11.8: "},
+    };
+    setenv("COLDBENCH_NVRTC", "/absent/libnvrtc.so", 1);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const cb__cuda_source source = {"add", kernel_text, rows[i].macros};
+        cb__cuda_compiler driver_alone = {.driver = rows[i].driver,
+                                          .capability = rows[i].capability,
+                                          .embedded = {lines, strlen(lines)}};
+        cb__buf_fini(&image);
+        cb_error_clear(&err);
+        cb_status status = cb__cuda_compile(&driver_alone, &source, &image, &err);
+        assert_int_equal(status, rows[i].words ? CB_UNAVAILABLE : CB_OK);
+        if (rows[i].words)
+            assert_memory_equal(err.message, rows[i].words, strlen(rows[i].words));
+        else
+            assert_string_equal(image.text, ".version 8.0\n");
+        /* Why there is no NVRTC is not asked for again. */
+        assert_int_equal(driver_alone.missing.status, CB_UNAVAILABLE);
+    }
+    unsetenv("COLDBENCH_NVRTC");
+    assert_null(cached_file());
 }
 
 static void what_is_no_nvrtc_is_refused(void **state)
@@ -499,7 +498,7 @@ static int remove_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK(embedded_images_serve_what_they_were_made_for),
+        CHECK(what_came_compiled_serves_without_nvrtc),
         CHECK(a_named_nvrtc_that_is_absent_is_named),
         CHECK(what_is_no_nvrtc_is_refused),
         CHECK(the_architecture_is_the_exact_one_or_ptx_below_it),

@@ -141,6 +141,7 @@ static void write_describe(cb__buf *line)
     cb__device_info info = {.name = "A name",
                             .identity = "cpu-1",
                             .clock = "CLOCK",
+                            .code = "NVRTC 13.0, sm_90a",
                             .threads = 16,
                             .llc_bytes = 1 << 25,
                             .memory_bytes = UINT64_C(1) << 40,
@@ -346,6 +347,7 @@ static void the_other_answers_come_back(void **state)
     json = parsed(&line);
     assert_int_equal(cb__describe_answer_read(json, &info, &err), CB_OK);
     assert_string_equal(info.identity, "cpu-1");
+    assert_string_equal(info.code, "NVRTC 13.0, sm_90a");
     assert_int_equal(info.threads, 16);
     assert_int_equal(info.memory_bytes, UINT64_C(1) << 40);
     assert_true(info.has_counters);

@@ -51,6 +51,7 @@ typedef struct cb__device_info {
     char name[128];
     char identity[64];      /* what a model file is keyed by */
     char clock[32];         /* which clock spans are read from */
+    char code[96];          /* what compiles its code; "": it came compiled */
     int threads;            /* in use; of a GPU: its multiprocessors */
     unsigned isa;           /* CB_ISA_* of code that runs here; 0: as this machine's processor */
     bool placements_differ; /* a few threads can lie close together or apart */
@@ -153,6 +154,9 @@ typedef struct cb__backend {
     /* Optional: what its sensors say now, for the record: clocks, power, temperature, what holds
      * the clocks back; takes milliseconds, so never between slots (default: it says nothing). */
     void (*telemetry)(cb__device *device, char *text, size_t size);
+    /* Optional: what cb__device_info.code says, which info() leaves empty, since to know it may
+     * take a compiler's loading (default: nothing). */
+    void (*compiler)(cb__device *device, char *text, size_t size);
     /* Optional: the next slot is arm `arm`'s, at place `place` of its block (default: nothing to
      * know). For scripts; called between slots. */
     void (*mark)(cb__device *device, int arm, int place);

@@ -151,6 +151,7 @@ static void device(cb__json_writer *w, const cb__record *record)
     cb__json_put_text(w, "name", d->name);
     cb__json_put_text(w, "identity", d->identity);
     cb__json_put_text(w, "clock", d->clock);
+    cb__json_put_text(w, "code", *d->code ? d->code : NULL);
     cb__json_put_int(w, "threads", d->threads);
     cb__json_put_int(w, "llc_bytes", (int64_t)d->llc_bytes);
     cb__json_put_real(w, "peak_gb_per_s",

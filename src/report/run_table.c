@@ -64,6 +64,8 @@ static void heading(const cb__run_case *c, cb__buf *out)
     cb__case_variant_text(&c->c, out);
     cb__buf_printf(out, "   %d thread%s, %s\n", c->device.threads, c->device.threads > 1 ? "s" : "",
                    c->device.name);
+    if (*c->device.code)
+        cb__buf_printf(out, "code: %s\n", c->device.code);
     cb__buf_printf(out, "%-14s %-6s %-7s %9s %8s %-22s %7s  %s\n", "shape", "cache", "submit",
                    "time", "GB/s", "of twin, 95 %", "ceiling", "verdict");
 }

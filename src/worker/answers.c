@@ -49,6 +49,7 @@ void cb__describe_answer_write(const cb__device_info *info, cb__buf *line)
     cb__json_put_text(&w, "name", info->name);
     cb__json_put_text(&w, "identity", info->identity);
     cb__json_put_text(&w, "clock", info->clock);
+    cb__json_put_text(&w, "code", info->code);
     cb__json_put_int(&w, "threads", info->threads);
     cb__json_put_int(&w, "isa", info->isa);
     cb__json_put_int(&w, "llc_bytes", (int64_t)info->llc_bytes);
@@ -79,6 +80,7 @@ cb_status cb__describe_answer_read(const cb__json *json, cb__device_info *info, 
     cb__answer_text(json, "name", info->name, sizeof info->name, &own);
     cb__answer_text(json, "identity", info->identity, sizeof info->identity, &own);
     cb__answer_text(json, "clock", info->clock, sizeof info->clock, &own);
+    cb__answer_text(json, "code", info->code, sizeof info->code, &own);
     info->threads = (int)cb__answer_int(json, "threads", 1, 65536, &own);
     info->isa = (unsigned)cb__answer_int(json, "isa", 0, INT32_MAX, &own);
     info->llc_bytes = (uint64_t)cb__answer_int(json, "llc_bytes", 0, BYTES_MAX, &own);

@@ -504,6 +504,8 @@ static cb_status do_open(serving *s, cb__buf *line, cb_error *err)
 static cb_status do_describe(serving *s, cb__buf *line, cb_error *err)
 {
     (void)err;
+    if (s->target.ops->compiler)
+        s->target.ops->compiler(s->target.device, s->info.code, sizeof s->info.code);
     cb__describe_answer_write(&s->info, line);
     return CB_OK;
 }

@@ -8,7 +8,6 @@
 #include "device/cuda/cuda.h"
 
 enum {
-    MACROS_MAX = CB_PARAMS_MAX + CB_TUNABLES_MAX,
     ARGUMENTS_MAX = CB_OPERANDS_MAX + CB_DIMS_MAX + CB_PARAMS_MAX,
     FREE_SHARED_BYTES = 48 << 10, /* of dynamic shared memory, that needs no leave */
     OVERLAP_CAPABILITY = 90
@@ -84,37 +83,41 @@ static void macro(const char *name, int64_t value, cb__buf *text)
     cb__buf_printf(text, "=%lld", (long long)value);
 }
 
-/* `macros` gets pointers to texts that lie in `texts`. */
-static cb_status macros_of(const cb__code *code, cb__buf texts[MACROS_MAX],
-                           const char *macros[MACROS_MAX + 1], cb_error *err)
+cb_status cb__cuda_source_of(const cb__code *code, cb__cuda_constants *constants,
+                             cb__cuda_source *source, cb_error *err)
 {
     const cb_kernel *k = code->kernel;
     int n = 0;
+    *constants = (cb__cuda_constants){0};
+    *source = (cb__cuda_source){k->name, code->impl->device->source, constants->macros};
     for (int i = 0; i < k->nparams; i++)
         if (!is_number(&k->params[i]))
-            macro(k->params[i].name, code->problem.params[i], &texts[n++]);
+            macro(k->params[i].name, code->problem.params[i], &constants->texts[n++]);
     for (int i = 0; i < code->impl->ntunables; i++)
-        macro(code->impl->tunables[i].name, code->tunables[i], &texts[n++]);
+        macro(code->impl->tunables[i].name, code->tunables[i], &constants->texts[n++]);
     for (int i = 0; i < n; i++) {
-        if (texts[i].failed)
+        if (constants->texts[i].failed)
             return cb_error_set(err, CB_NO_MEMORY, "%s: no memory for its constants", k->name);
-        macros[i] = cb__buf_text(&texts[i]);
+        constants->macros[i] = cb__buf_text(&constants->texts[i]);
     }
-    macros[n] = NULL;
     return CB_OK;
+}
+
+void cb__cuda_constants_fini(cb__cuda_constants *constants)
+{
+    for (int i = 0; i < CB__CUDA_CONSTANTS_MAX; i++)
+        cb__buf_fini(&constants->texts[i]);
 }
 
 static cb_status image_of(cb__device *device, const cb__code *code, const void **image,
                           cb_error *err)
 {
-    cb__buf texts[MACROS_MAX] = {{0}};
-    const char *macros[MACROS_MAX + 1];
-    cb_status status = macros_of(code, texts, macros, err);
-    cb__cuda_source source = {code->kernel->name, code->impl->device->source, macros};
+    cb__cuda_constants constants;
+    cb__cuda_source source;
+    cb_status status = cb__cuda_source_of(code, &constants, &source, err);
     if (status == CB_OK)
         status = cb__cuda_image_of(device, &source, image, err);
-    for (int i = 0; i < MACROS_MAX; i++)
-        cb__buf_fini(&texts[i]);
+    cb__cuda_constants_fini(&constants);
     return status;
 }
 

@@ -14,40 +14,6 @@
 
 enum { PATH_BYTES = 4096, FILE_BYTES_MAX = 256 << 20 };
 
-/* ---- embedded ---- */
-
-static bool same_macros(const char *const *a, const char *const *b)
-{
-    static const char *const none[] = {NULL};
-    a = a ? a : none;
-    b = b ? b : none;
-    while (*a && *b && strcmp(*a, *b) == 0)
-        a++, b++;
-    return !*a && !*b;
-}
-
-/* Machine code serves the one architecture it was made for; PTX all that came later. */
-static bool serves(const cb__cuda_embedded *embedded, int capability)
-{
-    bool is_elf = embedded->size > 4 && memcmp(embedded->image, "\177ELF", 4) == 0;
-    return is_elf ? embedded->capability == capability : embedded->capability <= capability;
-}
-
-/* Machine code before PTX, which the driver has to compile first. */
-static const cb__cuda_embedded *find_embedded(const cb__cuda_compiler *compiler,
-                                              const cb__cuda_source *source)
-{
-    const cb__cuda_embedded *best = NULL;
-    for (int i = 0; i < compiler->nembedded; i++) {
-        const cb__cuda_embedded *one = &compiler->embedded[i];
-        if (serves(one, compiler->capability) && strcmp(one->text, source->text) == 0 &&
-            same_macros(one->macros, source->macros) &&
-            (!best || one->capability > best->capability))
-            best = one;
-    }
-    return best;
-}
-
 /* ---- the cache ---- */
 
 /* What a file starts with; the key and the image follow. Numbers are the machine's own: a file from
@@ -183,8 +149,7 @@ static void cache_write(const char *path, const cb__buf *key, const cb__buf *ima
 
 /* ---- compiling ---- */
 
-/* The macros as lines before the text, whose own lines keep their numbers. */
-static void write_text(const cb__cuda_source *source, cb__buf *out)
+void cb__cuda_source_text(const cb__cuda_source *source, cb__buf *out)
 {
     for (const char *const *macro = source->macros; macro && *macro; macro++) {
         int name = (int)strcspn(*macro, "=");
@@ -205,7 +170,7 @@ static cb_status make_image(const cb__nvrtc *nvrtc, const cb__nvrtc_target *targ
     cb_status status = CB_OK;
     snprintf(arch, sizeof arch, "--gpu-architecture=%s", target->arch);
     const char *const options[OPTIONS] = {arch, "--std=c++17"};
-    write_text(source, &text);
+    cb__cuda_source_text(source, &text);
     cb__buf_printf(&key, "NVRTC %d\n", nvrtc->version);
     for (int i = 0; i < OPTIONS; i++)
         cb__buf_printf(&key, "%s\n", options[i]);
@@ -229,24 +194,57 @@ out:
     return status;
 }
 
+/* ---- which compiler ---- */
+
+static cb_status choose(cb__cuda_compiler *compiler, cb__nvrtc_target *target, cb_error *err)
+{
+    if (!compiler->nvrtc.is_loaded && compiler->missing.status == CB_OK)
+        cb__nvrtc_load(compiler->driver, &compiler->nvrtc, &compiler->missing);
+    if (!compiler->nvrtc.is_loaded)
+        return cb_error_set(err, compiler->missing.status, "%s", compiler->missing.message);
+    return cb__nvrtc_choose(&compiler->nvrtc, compiler->driver, compiler->capability, target, err);
+}
+
+/* `why`: there is no NVRTC. */
+static cb_status take_embedded(const cb__cuda_compiler *compiler, const cb__cuda_source *source,
+                               const cb_error *why, cb__buf *image, cb_error *err)
+{
+    cb__cuda_entry entry;
+    if (!cb__cuda_entry_find(&compiler->embedded, source, compiler->capability, &entry))
+        return cb_error_set(err, why->status,
+                            "%.100s with these constants is not among the code that came compiled: "
+                            "%s",
+                            source->name, why->message);
+    if (compiler->driver && compiler->driver < entry.version)
+        return cb_error_set(err, why->status,
+                            "the code of %.100s that came compiled needs a driver that serves CUDA "
+                            "%d.%d, and this one serves %d.%d: %s",
+                            source->name, entry.version / 1000, entry.version % 1000 / 10,
+                            compiler->driver / 1000, compiler->driver % 1000 / 10, why->message);
+    cb__buf_append(image, entry.ptx, entry.size);
+    return image->failed
+               ? cb_error_set(err, CB_NO_MEMORY, "no memory for the code of %.100s", source->name)
+               : CB_OK;
+}
+
 cb_status cb__cuda_compile(cb__cuda_compiler *compiler, const cb__cuda_source *source,
                            cb__buf *image, cb_error *err)
 {
-    const cb__cuda_embedded *embedded = find_embedded(compiler, source);
+    cb_error why = CB_ERROR_INIT;
     cb__nvrtc_target target;
-    cb_status status = CB_OK;
-    if (embedded) {
-        cb__buf_append(image, embedded->image, embedded->size);
-        return image->failed ? cb_error_set(err, CB_NO_MEMORY, "no memory for the code of %.100s",
-                                            source->name)
-                             : CB_OK;
-    }
-    if (!compiler->nvrtc.is_loaded)
-        status = cb__nvrtc_load(compiler->driver, &compiler->nvrtc, err);
-    if (status == CB_OK)
-        status = cb__nvrtc_choose(&compiler->nvrtc, compiler->driver, compiler->capability, &target,
-                                  err);
-    if (status == CB_OK)
-        status = make_image(&compiler->nvrtc, &target, source, image, err);
-    return status;
+    return choose(compiler, &target, &why) == CB_OK
+               ? make_image(&compiler->nvrtc, &target, source, image, err)
+               : take_embedded(compiler, source, &why, image, err);
+}
+
+void cb__cuda_compiler_text(cb__cuda_compiler *compiler, char *text, size_t size)
+{
+    cb_error why = CB_ERROR_INIT;
+    cb__nvrtc_target target;
+    if (choose(compiler, &target, &why) == CB_OK)
+        snprintf(text, size, "NVRTC %d.%d, %s", compiler->nvrtc.version / 1000,
+                 compiler->nvrtc.version % 1000 / 10, target.arch);
+    else
+        snprintf(text, size, "embedded PTX, by the driver (CUDA %d.%d): no NVRTC serves here",
+                 compiler->driver / 1000, compiler->driver % 1000 / 10);
 }

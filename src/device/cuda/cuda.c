@@ -188,8 +188,9 @@ static cb_status cuda_open(const char *script, int threads, cb__placement placem
                               "--threads %d: threads are for the cpu; cuda:%d has %d "
                               "multiprocessors and uses all of them",
                               threads, device->ordinal, device->processors);
-    device->compiler =
-        (cb__cuda_compiler){.driver = device->driver.version, .capability = device->capability};
+    device->compiler = (cb__cuda_compiler){.driver = device->driver.version,
+                                           .capability = device->capability,
+                                           .embedded = cb__cuda_embedded()};
     if (status != CB_OK)
         cuda_close(device);
     else
@@ -261,6 +262,11 @@ static void cuda_hold(cb__device *device, bool awake)
         cb__cuda_spin(device, WARM_UP_NS, &ignored);
 }
 
+static void cuda_compiler(cb__device *device, char *text, size_t size)
+{
+    cb__cuda_compiler_text(&device->compiler, text, size);
+}
+
 const cb__backend cb__backend_cuda = {
     .version = CB__BACKEND_VERSION,
     .capabilities = CB__DEVICE_QUEUED,
@@ -292,4 +298,5 @@ const cb__backend cb__backend_cuda = {
     .hold = cuda_hold,
     .clock_hz = cb__cuda_clock_hz,
     .telemetry = cb__cuda_telemetry,
+    .compiler = cuda_compiler,
 };

@@ -85,6 +85,17 @@ void cb__cuda_telemetry(cb__device *device, char *text, size_t size);
 cb_status cb__cuda_unkept(cb__device *device, cb_error *err);
 
 /* build.c */
+enum { CB__CUDA_CONSTANTS_MAX = CB_PARAMS_MAX + CB_TUNABLES_MAX };
+/* What a code is compiled with, as texts. */
+typedef struct cb__cuda_constants {
+    cb__buf texts[CB__CUDA_CONSTANTS_MAX];
+    const char *macros[CB__CUDA_CONSTANTS_MAX + 1]; /* of them, then NULL */
+} cb__cuda_constants;
+/* The source borrows from code and constants; these are the caller's to end, even after a failure.
+ */
+cb_status cb__cuda_source_of(const cb__code *code, cb__cuda_constants *constants,
+                             cb__cuda_source *source, cb_error *err);
+void cb__cuda_constants_fini(cb__cuda_constants *constants);
 cb_status cb__cuda_build(cb__device *device, cb__code *code, cb_error *err);
 void cb__cuda_unbuild(cb__device *device, cb__code *code);
 /* Puts one launch into the stream: CB_OK, or what the driver says at once. Code that overlaps may
@@ -98,6 +109,7 @@ cb_status cb__cuda_image_of(cb__device *device, const cb__cuda_source *source, c
 void cb__cuda_images_free(cb__device *device);
 
 /* support.c */
+extern const cb__cuda_source cb__cuda_support_source;
 cb_status cb__cuda_support_load(cb__device *device, cb_error *err);
 void cb__cuda_support_unload(cb__device *device);
 /* After timing it is asked for: also whether the device was as it was. */

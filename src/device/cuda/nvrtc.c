@@ -169,8 +169,9 @@ cb_status cb__nvrtc_load(int driver, cb__nvrtc *nvrtc, cb_error *err)
     return cb_error_set(err, CB_UNAVAILABLE,
                         "no NVRTC, which compiles kernels for NVIDIA GPUs: %s and older ones are "
                         "not on the loader's paths, nor below CUDA_HOME, CUDA_PATH and "
-                        "/usr/local/cuda*; COLDBENCH_NVRTC=FILE names one",
-                        name);
+                        "/usr/local/cuda*; install a CUDA toolkit, or the Python package "
+                        "nvidia-cuda-nvrtc-cu%d and name its library by COLDBENCH_NVRTC=FILE",
+                        name, driver && driver < 12000 ? 11 : 12);
 }
 
 /* ---- compiling ---- */

@@ -80,12 +80,13 @@ extern "C" __global__ void cb_spin(u64 ns)
 );
 /* clang-format on */
 
+const cb__cuda_source cb__cuda_support_source = {"coldbench", text, NULL};
+
 cb_status cb__cuda_support_load(cb__device *device, cb_error *err)
 {
     cb__cuda_support *s = &device->support;
     if (s->module)
         return CB_OK;
-    const cb__cuda_source source = {"coldbench", text, NULL};
     const struct {
         const char *name;
         cb__cu_function *function;
@@ -95,9 +96,10 @@ cb_status cb__cuda_support_load(cb__device *device, cb_error *err)
                {"cb_spin", &s->spin},
                {"cb_words", &s->words}};
     const void *image = NULL;
-    cb_status status = cb__cuda_image_of(device, &source, &image, err);
+    cb_status status = cb__cuda_image_of(device, &cb__cuda_support_source, &image, err);
     if (status == CB_OK)
-        status = cb__cuda_module_load(&device->driver, source.name, image, &s->module, err);
+        status = cb__cuda_module_load(&device->driver, cb__cuda_support_source.name, image,
+                                      &s->module, err);
     for (size_t i = 0; i < sizeof all / sizeof *all && status == CB_OK; i++)
         status =
             CB__CUDA_DID(device, err, cuModuleGetFunction, all[i].function, s->module, all[i].name);
