@@ -267,7 +267,7 @@ static void a_driver_older_than_every_nvrtc_is_told(void **state)
     cb__nvrtc nvrtc;
     assert_int_equal(cb__nvrtc_load(10020, &nvrtc, &err), CB_UNAVAILABLE);
     assert_false(nvrtc.is_loaded);
-    assert_non_null(strstr(err.message, "NVRTC"));
+    assert_non_null(strstr(err.message, "COLDBENCH_NVRTC=FILE"));
     assert_null(strchr(err.message, '\n'));
     assert_true(strstr(err.message, "which serves CUDA 10.2") ||
                 strstr(err.message, "no NVRTC, which compiles kernels"));

@@ -335,8 +335,11 @@ static cb_status absorb(cb__session *s, cb_status status, cb_error *err)
     bool own =
         status == CB_CRASHED || status == CB_TIMEOUT || status == CB_GARBAGE || status == CB_WRONG;
     bool stopped = status == CB_INTERRUPTED;
-    if (!own && !stopped)
+    if (!own && !stopped) {
+        if (status != CB_OK && s->nrounds == 0)
+            s->out->nrows = 0; /* the failure is all there is to say */
         return status;
+    }
     for (int i = 0; i < s->out->nrows; i++) {
         cb__evidence *e = &s->out->rows[i].evidence;
         e->complete = false;
