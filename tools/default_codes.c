@@ -34,7 +34,6 @@ static int choice_count(const cb_choice *c)
 static cb_status with_params(const listing *l, const cb_kernel *k, const cb_impl *impl,
                              const char *spelled, int64_t *params, int at, cb_error *err)
 {
-    const cb_choice *c = &k->params[at];
     char text[96];
     cb_status status = CB_OK;
     if (at == k->nparams) {
@@ -44,6 +43,7 @@ static cb_status with_params(const listing *l, const cb_kernel *k, const cb_impl
         snprintf(text, sizeof text, "%s%s%s/%s", k->name, *spelled ? "@" : "", spelled, impl->name);
         return give(l, text, err);
     }
+    const cb_choice *c = &k->params[at];
     params[at] = c->preset;
     if (choice_count(c) == 0)
         return with_params(l, k, impl, spelled, params, at + 1, err);

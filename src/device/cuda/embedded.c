@@ -48,8 +48,9 @@ static const char *next_mark(const char *from, const char *end)
 bool cb__cuda_entry_next(const cb__cuda_table *table, size_t *at, cb__cuda_entry *out)
 {
     char head[64] = "", *number = head;
-    const char *end = table->text + table->size;
-    const char *line = table->size ? next_mark(table->text + *at, end) : NULL;
+    if (*at >= table->size)
+        return false;
+    const char *end = table->text + table->size, *line = next_mark(table->text + *at, end);
     const char *ptx = line ? memchr(line, '\n', (size_t)(end - line)) : NULL;
     if (!ptx)
         return false;
