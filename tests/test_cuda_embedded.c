@@ -143,6 +143,9 @@ static cb_status find_embedded(void *arg, const char *name, const cb__case *c, c
             fail_msg("%s for %d has changed since it was compiled: " STALE, name, capabilities[i]);
         check_entry(name, &entry, c ? c->impl->device->entry : "cb_digest");
     }
+    /* It is launched before the one ahead of it has ended: from 9.0 on it has to wait itself. */
+    if (c && c->impl->device->overlaps)
+        has_line(name, &entry, "\ngriddepcontrol.wait;\n");
     cb__cuda_constants_fini(&constants);
     return CB_OK;
 }
