@@ -76,6 +76,10 @@ echo "$*" >>"$here/sanitized"
 case $(cat "$here/sanitizer") in
 clean) printf '========= ERROR SUMMARY: 0 errors\n========= ERROR SUMMARY: 0 errors\n' ;;
 dirty) printf '========= ERROR SUMMARY: 0 errors\n========= RACECHECK SUMMARY: 2 hazards displayed (1 error, 1 warning)\n' ;;
+cut)
+    printf '    worker       fail: the worker said nothing for 10 s and was stopped\n========= ERROR SUMMARY: 0 errors\n'
+    exit 1
+    ;;
 blind) echo '========= Error: Device not supported' ;;
 esac
 END
@@ -179,10 +183,14 @@ calls=$(wc -l <"$scratch/sanitized")
 expect 0 "" sanitize
 [ "$(wc -l <"$scratch/sanitized")" = "$calls" ] || fault "what was looked at is looked at again"
 grep -q -e '--target-processes all .*coldbench run alu_chain' "$scratch/sanitized" || fault "workers are not looked at"
-expect 0 "| memcheck | alu_chain | 0 | 0 |" summary
+expect 0 "| memcheck | alu_chain | 0 | 0 | 0 |" summary
 rm -rf "$out"
 echo dirty >"$scratch/sanitizer"
 expect 1 "sanitize: 2 found something" sanitize
+rm -rf "$out"
+echo cut >"$scratch/sanitizer" # memcheck is not slow
+expect 1 "sanitize: 1 found something" sanitize
+said "racecheck alu_chain: 0 errors or hazards before it was cut off"
 
 # ---- do_bench ----
 expect 4 "0 of 6 pairs" dobench --count 6 --minutes 0
