@@ -219,17 +219,23 @@ static void close_all(round_stage *s)
 
 /* ---- is it right? ---- */
 
-static cb_status poison(round_stage *s, int phase, cb_error *err)
+static void poison_make(round_stage *s, int phase)
 {
-    cb_status status = CB_OK;
-    for (int i = 0; i < s->step->nparts && status == CB_OK; i++) {
+    for (int i = 0; i < s->step->nparts; i++) {
         const step_part *p = &s->step->parts[i];
-        unsigned char *to = s->sides[i].seen[phase % 2];
         for (int slot = 0; slot < BATCHES * p->count; slot++)
             cb__poison_slot(&p->c, &p->plan, s->seed, slot, phase,
-                            to + (uint64_t)slot * p->plan.slot_bytes);
-        status = s->target.ops->write(s->target.device, s->sides[i].slots, to, slots_bytes(p), err);
+                            s->sides[i].seen[phase % 2] + (uint64_t)slot * p->plan.slot_bytes);
     }
+}
+
+static cb_status poison_lay(round_stage *s, int phase, cb_error *err)
+{
+    cb_status status = CB_OK;
+    for (int i = 0; i < s->step->nparts && status == CB_OK; i++)
+        status =
+            s->target.ops->write(s->target.device, s->sides[i].slots, s->sides[i].seen[phase % 2],
+                                 slots_bytes(&s->step->parts[i]), err);
     return status;
 }
 
@@ -345,7 +351,8 @@ static cb_status verify_before(round_stage *s, cb_error *err)
 {
     cb_status status = CB_OK;
     for (int phase = 0; phase < 2 && status == CB_OK; phase++) {
-        status = poison(s, phase, err);
+        poison_make(s, phase);
+        status = poison_lay(s, phase, err);
         if (status == CB_OK)
             status = block(s, 0, err);
         if (status == CB_OK)
@@ -356,6 +363,21 @@ static cb_status verify_before(round_stage *s, cb_error *err)
     return status;
 }
 
+/* What is looked at afterwards is what the last block wrote, and no earlier one: poison is laid
+ * just before it. */
+static cb_status blocks(round_stage *s, cb_error *err)
+{
+    poison_make(s, 2);
+    cb_status status = warm_up(s, err);
+    for (int i = 0; i < BLOCKS && status == CB_OK; i++) {
+        if (i == BLOCKS - 1)
+            status = poison_lay(s, 2, err);
+        if (status == CB_OK)
+            status = block(s, i, err);
+    }
+    return status;
+}
+
 static void whole_round(round_stage *s)
 {
     cb_error *err = &s->out->err;
@@ -363,11 +385,7 @@ static void whole_round(round_stage *s)
     if (status == CB_OK)
         status = verify_before(s, err);
     if (status == CB_OK)
-        status = poison(s, 2, err);
-    if (status == CB_OK)
-        status = warm_up(s, err);
-    for (int i = 0; i < BLOCKS && status == CB_OK; i++)
-        status = block(s, i, err);
+        status = blocks(s, err);
     if (status == CB_OK && s->target.ops->telemetry)
         s->target.ops->telemetry(s->target.device, s->out->telemetry, sizeof s->out->telemetry);
     if (status == CB_OK)
