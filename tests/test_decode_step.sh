@@ -177,8 +177,7 @@ for status in 0:0 4:4 5:5; do
     for record in parts-0 step-1 parts-1 prediction-1 step-2 parts-2 prediction-2; do
         [ -s "$scratch/many/$record.json" ] || fault "no record $record"
     done
-    # shellcheck disable=SC2086 # options, word by word
-    grep -qxF "run gemv_q4 $(echo $shapes) --device $fake --submit batched --quiet --budget 8 --json $scratch/many/parts-0.json" \
+    grep -qxF "run gemv_q4 ${shapes% } --device $fake --submit batched --quiet --budget 8 --json $scratch/many/parts-0.json" \
         "$scratch/asked" || fault "asked of coldbench: $(cat "$scratch/asked")"
 done
 try 3 sh "$script" -b "$build" -o "$scratch/none" -d cuda:99 -m tiny
