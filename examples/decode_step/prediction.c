@@ -162,7 +162,7 @@ static cb_status find_row(const cb__json *record, const char *what, const predic
                         shape, cb__cache_name(cache));
 }
 
-/* Takes in one more record's figure; `sum` of the medians becomes their mean at the end. */
+/* Takes in one more record's figure; `before` of them are in it. */
 static void widen(cb__interval *all, cb__interval one, int before)
 {
     if (before == 0) {
