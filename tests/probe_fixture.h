@@ -89,7 +89,7 @@ static void add_curve(cb__probe *probe, cb_model *model, int at, const curve *c)
     for (int i = 0; i < SIZES; i++) {
         double value = value_at(c, size_at(i)), folded = kind == CB__BANDWIDTH ? 1 : (double)NAN;
         p->bytes[i] = (int64_t)size_at(i);
-        s->points[i] = (cb__point){size_at(i), around(value), CB_VERDICT_OK};
+        s->points[i] = (cb__point){size_at(i), around(value), CB_VERDICT_OK, 0, 0};
         for (int sweep = FIXTURE_SWEEPS; sweep < CB__SWEEPS; sweep++)
             p->readings[sweep][i].value = (double)NAN;
         for (int sweep = 0; sweep < FIXTURE_SWEEPS; sweep++)

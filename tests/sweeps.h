@@ -58,7 +58,7 @@ static inline void sweeps_curve(cb__probe *p, cb__series_kind kind, const char *
     snprintf(s->what, sizeof s->what, "%s", what);
     s->group = group;
     s->n = sweeps_sizes(s->bytes);
-    const cb__reading none = {(double)NAN, (double)NAN, (double)NAN, (double)NAN, -1, -1};
+    const cb__reading none = cb__no_reading();
     for (int sweep = SWEEPS_MADE; sweep < CB__SWEEPS; sweep++)
         for (int i = 0; i < s->n; i++)
             s->readings[sweep][i] = none;

@@ -9,7 +9,7 @@ static const int64_t PAGES[] = {1, 2, 3, 5, 64, 4097};
 
 static char *filled(const cb_kernel *kernel, int64_t bytes, int64_t pattern, uint64_t set)
 {
-    const int64_t params[] = {pattern, 1, 0};
+    const int64_t params[] = {pattern, 1, 0, 0, 0};
     char *chain = aligned_alloc(PAGE, (size_t)bytes);
     assert_non_null(chain);
     kernel->fill(&(cb_problem){&bytes, params}, 7, 0, set, chain, 0, 1);
@@ -54,7 +54,7 @@ static void one_cycle_goes_through_all_lines(void **state)
 /* Each line is written by one part only, and as it is written by one alone. */
 static void check_parts(const cb_kernel *kernel, int64_t bytes, int64_t pattern)
 {
-    const int64_t params[] = {pattern, 1, 0};
+    const int64_t params[] = {pattern, 1, 0, 0, 0};
     char *whole = filled(kernel, bytes, pattern, 2), *part = malloc((size_t)bytes);
     unsigned char *writers = calloc((size_t)bytes / LINE, 1), untouched[LINE];
     memset(untouched, 0xA5, LINE);
@@ -87,7 +87,7 @@ static void parts_are_disjoint_and_make_the_whole(void **state)
 /* Where hop 0 is: a launch of as many steps as there are lines comes back to it. */
 static uint64_t first_of(const cb_kernel *kernel, const char *chain, int64_t bytes, int64_t pattern)
 {
-    const int64_t params[] = {pattern, bytes / LINE, 0};
+    const int64_t params[] = {pattern, bytes / LINE, 0, 0, 0};
     const void *logical[] = {chain, NULL};
     double value, bound;
     kernel->reference(&(cb_problem){&bytes, params}, logical, 1, 0, 1, &value, &bound);
@@ -183,7 +183,7 @@ static void a_launch_ends_where_the_definition_says(void **state)
             char *chain = filled(kernel, PAGES[i] * PAGE, pattern, 0);
             for (int s = 0; s < COUNT(steps) * COUNT(starts); s++) {
                 const int64_t params[] = {pattern, steps[s % COUNT(steps)],
-                                          starts[s / COUNT(steps)]};
+                                          starts[s / COUNT(steps)], s % 3 * 70, 0};
                 check_end(kernel, chain, PAGES[i] * PAGE, params);
             }
             free(chain);
@@ -201,13 +201,33 @@ static void start_is_a_hop(void **state)
         uint64_t offset = first_of(kernel, chain, bytes, pattern), end = 0;
         void *operands[] = {chain, &end};
         for (int64_t start = 0; start < 700; start++) {
-            const int64_t params[] = {pattern, 1, start};
+            const int64_t params[] = {pattern, 1, start, 0, 0};
             launch_all(&kernel->impls[0], (cb_problem){&bytes, params}, operands, 1);
             offset = next_of(chain, offset);
             assert_int_equal(end, offset);
         }
         free(chain);
     }
+}
+
+/* Of three workers, as `place` counts them. */
+static void the_place_walks(void **state)
+{
+    (void)state;
+    static const int64_t bytes = 2 * PAGE, walkers[] = {0, 0, 1, 2, 0, 1};
+    const cb_kernel *kernel = load_built("chase", "chase");
+    char *chain = filled(kernel, bytes, RANDOM, 0);
+    for (int64_t place = 0; place < COUNT(walkers); place++)
+        for (int worker = 0; worker < 3; worker++) {
+            const int64_t params[] = {RANDOM, 5, 9, 300, place};
+            const uint64_t nobody = UINT64_C(0x5A5A5A5A5A5A5A5A);
+            uint64_t end = nobody;
+            void *operands[] = {chain, &end};
+            cb_launch launch = {{&bytes, params}, NULL, operands, worker, 3, NULL, NULL};
+            assert_int_equal(kernel->impls[0].run(&launch), 0);
+            assert_int_equal(end != nobody, worker == walkers[place]);
+        }
+    free(chain);
 }
 
 static void the_cost_is_of_distinct_lines(void **state)
@@ -219,7 +239,7 @@ static void the_cost_is_of_distinct_lines(void **state)
     } table[] = {{4096, 1, 64}, {4096, 63, 4032}, {4096, 64, 4096}, {4096, 1000, 4096}};
     const cb_kernel *kernel = load_built("chase", "chase");
     for (int i = 0; i < COUNT(table); i++) {
-        const int64_t params[] = {RANDOM, table[i].steps, 0};
+        const int64_t params[] = {RANDOM, table[i].steps, 0, 0, 0};
         cb_cost cost;
         kernel->cost(&(cb_problem){&table[i].bytes, params}, &cost);
         assert_int_equal(cost.bytes_read, table[i].read);
@@ -236,6 +256,7 @@ int main(void)
         cmocka_unit_test(sets_pages_and_contents_differ),
         cmocka_unit_test(a_launch_ends_where_the_definition_says),
         cmocka_unit_test(start_is_a_hop),
+        cmocka_unit_test(the_place_walks),
         cmocka_unit_test(the_cost_is_of_distinct_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

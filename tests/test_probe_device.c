@@ -42,7 +42,8 @@ static void read_series(const cb__json *v, cb__probe_series *s)
                 x[f] = number(cb__json_at(cb__json_get(row, fields[f]), (size_t)i));
             int covered =
                 (int)cb__json_i64(cb__json_at(cb__json_get(row, "covered"), (size_t)i), -1);
-            s->readings[sweep][i] = (cb__reading){x[0], x[1], x[2], x[3], 0, covered};
+            s->readings[sweep][i] = (cb__reading){x[0], x[1], x[2], x[3], 0, covered, (double)NAN,
+                                                  (double)NAN};
         }
 }
 

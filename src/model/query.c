@@ -153,6 +153,17 @@ static cb_figure figure_of(cb__interval x, cb_verdict verdict)
     return (cb_figure){x.lo, x.mid, x.hi, verdict};
 }
 
+/* Wherever on a chip it is waited for. */
+static cb_figure figure_at(const cb__point *p)
+{
+    cb_figure x = figure_of(p->value, p->verdict);
+    if (p->high > 0) {
+        x.lo = fmin(x.lo, p->low);
+        x.hi = fmax(x.hi, p->high);
+    }
+    return x;
+}
+
 /* Between two points. The share of the way goes by log1p of differences, which stays exact where
  * the logarithms of two large sizes are equal. */
 static cb_figure between(const cb__point *a, const cb__point *b, uint64_t bytes)
@@ -162,8 +173,9 @@ static cb_figure between(const cb__point *a, const cb__point *b, uint64_t bytes)
         log1p((double)(bytes - a->bytes) / size) / log1p((double)(b->bytes - a->bytes) / size);
     const double mid = exp(log(a->value.mid) + share * log(b->value.mid / a->value.mid));
     const double low = fmin(a->value.mid, b->value.mid), high = fmax(a->value.mid, b->value.mid);
-    return (cb_figure){fmin(a->value.lo, b->value.lo), fmin(fmax(mid, low), high),
-                       fmax(a->value.hi, b->value.hi), cb__verdict_worse(a->verdict, b->verdict)};
+    const cb_figure x = figure_at(a), y = figure_at(b);
+    return (cb_figure){fmin(x.lo, y.lo), fmin(fmax(mid, low), high), fmax(x.hi, y.hi),
+                       cb__verdict_worse(x.verdict, y.verdict)};
 }
 
 static cb_status at_size(const cb__series *s, uint64_t bytes, cb_figure *out, cb_error *err)
@@ -183,7 +195,7 @@ static cb_status at_size(const cb__series *s, uint64_t bytes, cb_figure *out, cb
     const cb__point *at = first;
     while (at->bytes < bytes)
         at++;
-    *out = at->bytes == bytes ? figure_of(at->value, at->verdict) : between(at - 1, at, bytes);
+    *out = at->bytes == bytes ? figure_at(at) : between(at - 1, at, bytes);
     return CB_OK;
 }
 

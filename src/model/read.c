@@ -220,8 +220,23 @@ typedef struct curve_row {
     cb__point point;
 } curve_row;
 
+/* What differs by place has both ends, and its median between them. */
+static cb_status read_places(const cb__json *row, cb__point *point, cb_error *err)
+{
+    if (!cb__json_get(row, "low") && !cb__json_get(row, "high"))
+        return CB_OK;
+    cb_status status = need_figure(row, "low", FIGURE_MIN, &point->low, err);
+    if (status == CB_OK)
+        status = need_figure(row, "high", FIGURE_MIN, &point->high, err);
+    if (status == CB_OK && (point->low > point->value.mid || point->value.mid > point->high))
+        status = cb_error_set(err, CB_USAGE, "low %g, mid %g, high %g are out of order", point->low,
+                              point->value.mid, point->high);
+    return status;
+}
+
 static cb_status read_point(const cb__json *row, const char *key, cb__point *point, cb_error *err)
 {
+    *point = (cb__point){0};
     cb_status status = need_bytes(row, "bytes", INT64_MAX, &point->bytes, err);
     if (status == CB_OK)
         status = need_interval(row, key, FIGURE_MIN, &point->value, err);
@@ -260,6 +275,8 @@ static cb_status read_latency(cb_model *m, const cb__json *row, void *to, cb_err
         status = cb__json_need_i64(row, "page_bytes", 1, INT64_MAX, &head->page_bytes, err);
     if (status == CB_OK)
         status = read_point(row, "ns", &((curve_row *)to)->point, err);
+    if (status == CB_OK)
+        status = read_places(row, &((curve_row *)to)->point, err);
     return status;
 }
 

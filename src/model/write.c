@@ -58,6 +58,10 @@ static void put_point(cb__json_writer *w, const cb__series *s, const cb__point *
     }
     cb__json_put_int(w, "bytes", (int64_t)p->bytes);
     put_interval(w, s->kind == CB__BANDWIDTH ? "gb_per_s" : "ns", p->value);
+    if (p->high > 0) {
+        cb__json_put_real(w, "low", p->low);
+        cb__json_put_real(w, "high", p->high);
+    }
     put_verdict(w, p->verdict);
     end_row(w, pretty);
 }

@@ -361,6 +361,15 @@ static double weight_of(cb__swept x)
     return 1 / (LEAST_SPREAD * LEAST_SPREAD + spread * spread);
 }
 
+/* A tiny set that reads slower is bound by its passes, not served by something slower: how far, the
+ * sweeps need not agree on. */
+static void weigh_tiny(cb__judging *j, tally *t, int series, int size, cb__swept x)
+{
+    if (x.n && (x.over.mid < 1 / ORDER_WITHIN || x.over.mid > ORDER_WITHIN))
+        cb__worsen(j, series, size, CB_VERDICT_LOWER_BOUND);
+    t->seen += x.n >= 2;
+}
+
 static void order_series(cb__judging *j, int series, tally *t)
 {
     const cb__probe_series *s = &j->probe->series[series];
@@ -377,18 +386,17 @@ static void order_series(cb__judging *j, int series, tally *t)
     int ntiny = tiny(j, series, at, fit, n);
     cb__isotonic(fit, weights, (size_t)n, s->kind == CB__BANDWIDTH, fit);
     const rule in_order = {1 / ORDER_WITHIN, ORDER_WITHIN, CB_VERDICT_CONTAMINATED, 0, 0};
-    /* A tiny set that reads slower is bound by its passes, not served by something slower. */
-    const rule starts = {1 / ORDER_WITHIN, ORDER_WITHIN, CB_VERDICT_LOWER_BOUND, 0, 0};
-    tally slow_start = {0};
     for (int k = 0; k < n; k++) {
         cb__swept x = j->values[series][at[k]];
         double expected = exp(fit[k]);
         x.over.lo /= expected;
         x.over.mid /= expected;
         x.over.hi /= expected;
-        weigh(j, k < ntiny ? &slow_start : t, series, at[k], x, k < ntiny ? starts : in_order);
+        if (k < ntiny)
+            weigh_tiny(j, t, series, at[k], x);
+        else
+            weigh(j, t, series, at[k], x, in_order);
     }
-    t->seen += slow_start.seen;
 }
 
 void cb__control_monotonicity(cb__judging *j)

@@ -197,6 +197,42 @@ static void find_knees(cb__judging *j)
     }
 }
 
+/* ---- what need not agree ---- */
+
+static bool within(cb__interval x, double lo, double hi)
+{
+    return x.lo >= lo / PLATEAU_WITHIN && x.hi <= hi * PLATEAU_WITHIN;
+}
+
+/* Inside of a knee all sweeps lie between its plateaus; where is the luck of which lines stay. */
+static void settle_knee(cb__judging *j, int series, const curve *c, int knee)
+{
+    const cb__knee *k = &j->knees[series].knees[knee];
+    double lo = fmin(k->from, k->to), hi = fmax(k->from, k->to);
+    for (size_t i = k->lo + 1; i < k->hi && j->steps[series][knee] == CB_VERDICT_OK; i++) {
+        cb_verdict *point = &j->points[series][c->at[i]];
+        if (*point == CB_VERDICT_UNSTABLE && within(j->values[series][c->at[i]].over, lo, hi))
+            *point = CB_VERDICT_LOWER_BOUND;
+    }
+}
+
+/* On a device that launches are queued to two kinds of sizes differ between sweeps that are alike:
+ * those that are bound by what a pass costs, before a plateau begins, and those inside of a knee.
+ * They are worth what all sweeps saw at least. */
+static void settle(cb__judging *j)
+{
+    curve c;
+    for (int s = 0; s < j->probe->nseries && j->probe->device.queued; s++) {
+        int start = cb__plateau_start(j, s);
+        for (int i = 0; i < start; i++)
+            if (j->points[s][i] == CB_VERDICT_UNSTABLE)
+                j->points[s][i] = CB_VERDICT_LOWER_BOUND;
+        curve_of(j, s, &c);
+        for (int k = 0; k < j->knees[s].nknees; k++)
+            settle_knee(j, s, &c, k);
+    }
+}
+
 /* The last knee that the sweeps tell apart; where there is none, the last of all; -1: no knee. */
 static int last_told(const cb__judging *j, int series)
 {
@@ -323,6 +359,23 @@ static bool is_superseded(const cb__judging *j, int series)
     return false;
 }
 
+/* A size of the model: a level of latency is an interval over the chip. */
+static cb__point point_of(const cb__judging *j, int series, int size)
+{
+    const cb__probe_series *s = &j->probe->series[series];
+    cb__point p = {.bytes = (uint64_t)s->bytes[size],
+                   .value = j->values[series][size].over,
+                   .verdict = j->points[series][size]};
+    for (int sweep = 0; sweep < CB__SWEEPS; sweep++) {
+        const cb__reading *r = &s->readings[sweep][size];
+        if (!cb__measured(r) || !(r->low > 0) || !(r->high > 0))
+            continue;
+        p.low = p.low > 0 ? fmin(p.low, r->low) : r->low;
+        p.high = fmax(p.high, r->high);
+    }
+    return p;
+}
+
 static cb_status series_add(cb__judging *j, int from)
 {
     const cb__probe_series *s = &j->probe->series[from];
@@ -333,8 +386,7 @@ static cb_status series_add(cb__judging *j, int from)
         return CB_NO_MEMORY;
     for (int i = 0; i < s->n; i++)
         if (j->values[from][i].n)
-            to.points[to.n++] =
-                (cb__point){(uint64_t)s->bytes[i], j->values[from][i].over, j->points[from][i]};
+            to.points[to.n++] = point_of(j, from, i);
     m->series[m->nseries++] = to;
     return CB_OK;
 }
@@ -474,6 +526,7 @@ cb_status cb__probe_judge(cb__probe *probe, cb_model *model, cb_error *err)
     head(probe, model);
     points(j);
     find_knees(j);
+    settle(j);
     status = ceilings(j, best);
     if (status != CB_OK)
         goto out;

@@ -1,21 +1,24 @@
 /* Latency by dependent loads around one cycle through all lines of a set, from the slope between
- * some loads and three times as many. */
+ * some loads and three times as many. On a device it differs with the multiprocessor that waits, by
+ * where on the chip it lies: each reading is of several, spread over all. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "coldbench/random.h"
 #include "probe/sweep_internal.h"
 #include "stats/order.h"
 
-/* Steps that fill the first cache of one multiprocessor: of 256 KiB, twice. */
-enum { LINE_BYTES = 64, STEPS_MAX = 1 << 24, PAIRS = 5, FILL_PARTS = 16, QUEUED_WARM_STEPS = 8192 };
+enum { LINE_BYTES = 64, STEPS_MAX = 1 << 24, PAIRS = 5, FILL_PARTS = 16, PLACES = 9 };
 #define READING_NS 1.5e6
 /* Filling goes through the lines in the chain's own order, so that caches are as a walk leaves
  * them; what is walked before timing begins, in last-level caches, is for the private levels. With
  * 1.5 the figures are the same within their noise (Zen 4, November 2026). */
 #define WARM_OVER_CACHE 0.1
+/* What a multiprocessor reads of the chain before it walks, by all of its threads. */
+#define LEAD_OVER_CACHE 1.5
 
 typedef struct chasing {
     cb__sweeping *s;
@@ -30,15 +33,22 @@ static bool is_host_memory(const chasing *c)
     return (c->s->target.ops->capabilities & CB__DEVICE_MAPS_FILES) != 0;
 }
 
-/* Binds `steps` loads from where the last one ended. */
-static cb_status bind(chasing *c, int64_t steps, cb__bound *to, cb_error *err)
+/* Binds `steps` loads from where the last one ended, after a lead-in of so many hops. */
+static cb_status bind_at(chasing *c, int place, uint64_t lead, int64_t steps, cb__bound *to,
+                         cb_error *err)
 {
-    char params[96];
-    snprintf(params, sizeof params, "pattern=%s,steps=%" PRId64 ",start=%" PRIu64, c->pattern,
-             steps, c->hop);
+    char params[160];
+    snprintf(params, sizeof params,
+             "pattern=%s,steps=%" PRId64 ",start=%" PRIu64 ",lead=%" PRIu64 ",place=%d", c->pattern,
+             steps, c->hop, lead, place);
     c->hop = (c->hop + (uint64_t)steps) % (c->bytes / LINE_BYTES);
     return cb__sweep_bind(c->s, c->variant, params, c->bytes, c->s->set, NULL, c->s->output, to,
                           err);
+}
+
+static cb_status bind(chasing *c, int64_t steps, cb__bound *to, cb_error *err)
+{
+    return bind_at(c, 0, 0, steps, to, err);
 }
 
 static cb_status walk(chasing *c, int64_t steps, double *ns, cb_error *err)
@@ -71,19 +81,6 @@ static cb_status link_lines(chasing *c, cb_error *err)
                : c->s->target.ops->write(c->s->target.device, c->s->set, c->chain, c->bytes, err);
 }
 
-/* Of a device whose caches do not see the host fill: it reads the set as all of it does, so that
- * what its last cache can hold is there. */
-static cb_status read_all(chasing *c, cb_error *err)
-{
-    cb__bound read;
-    double ns;
-    cb_status status = cb__sweep_bind(c->s, "twin_read", "passes=1", c->bytes, c->s->set, NULL,
-                                      c->s->output, &read, err);
-    for (int i = 0; i < 2 && status == CB_OK; i++)
-        status = cb__sweep_time(c->s, &read, &ns, err);
-    return status;
-}
-
 static cb_status warm(chasing *c, double *step_ns, cb_error *err)
 {
     int64_t lines = (int64_t)(c->bytes / LINE_BYTES);
@@ -91,11 +88,7 @@ static cb_status warm(chasing *c, double *step_ns, cb_error *err)
     int64_t wanted = (int64_t)(WARM_OVER_CACHE * cache / LINE_BYTES), walked = 0;
     double ns = 0, once = 0;
     cb_status status = CB_OK;
-    if (c->s->info.queued)
-        wanted = wanted < QUEUED_WARM_STEPS ? wanted : QUEUED_WARM_STEPS;
     wanted = wanted < 2 * lines ? wanted : 2 * lines;
-    if (c->s->info.queued)
-        status = read_all(c, err);
     while (walked < wanted && status == CB_OK) {
         int64_t steps = wanted - walked < 1 << 18 ? wanted - walked : 1 << 18;
         status = walk(c, steps, &ns, err);
@@ -129,14 +122,12 @@ static cb_status arrived(chasing *c, const cb__bound *last, int *covered, cb_err
     return status;
 }
 
-static cb_status measure(chasing *c, cb__reading *out, cb_error *err)
+static cb_status measure_here(chasing *c, cb__reading *out, cb_error *err)
 {
     cb__bound few, many;
     cb__pair pair = {0};
     double step_ns = 0, few_ns[PAIRS], many_ns[PAIRS], hz[PAIRS];
-    cb_status status = link_lines(c, err);
-    if (status == CB_OK)
-        status = warm(c, &step_ns, err);
+    cb_status status = warm(c, &step_ns, err);
     if (status != CB_OK)
         return status;
     int64_t steps = cb__sweep_repeats(READING_NS / 4, step_ns, STEPS_MAX);
@@ -159,6 +150,87 @@ static cb_status measure(chasing *c, cb__reading *out, cb_error *err)
     out->clock_hz = pair.clock_hz;
     out->variant = 0;
     return arrived(c, &many, &out->covered, err);
+}
+
+/* ---- places on a chip ---- */
+
+typedef struct placed {
+    double few_ns, many_ns;
+    int covered;
+} placed;
+
+/* What its last cache holds after a walk, and no more than there is. */
+static uint64_t lead_of(const chasing *c)
+{
+    double cache = (double)(c->s->info.llc_bytes ? c->s->info.llc_bytes : UINT64_C(64) << 20);
+    uint64_t lead = (uint64_t)(LEAD_OVER_CACHE * cache / LINE_BYTES), all = c->bytes / LINE_BYTES;
+    return lead < all ? lead : all;
+}
+
+static cb_status measure_place(chasing *c, int place, int64_t steps, placed *out, cb_error *err)
+{
+    enum { LEAD, FEW, MANY };
+    cb__bound turns[CB__TURNS_MAX];
+    double ns[CB__TURNS_MAX];
+    cb_status status = bind_at(c, place, lead_of(c), 1, &turns[LEAD], err);
+    if (status == CB_OK)
+        status = bind_at(c, place, 0, steps, &turns[FEW], err);
+    if (status == CB_OK)
+        status = bind_at(c, place, 0, 3 * steps, &turns[MANY], err);
+    if (status == CB_OK)
+        status = cb__sweep_in_turn(c->s, turns, CB__TURNS_MAX, ns, err);
+    if (status != CB_OK)
+        return status;
+    out->few_ns = ns[FEW];
+    out->many_ns = ns[MANY];
+    return arrived(c, &turns[MANY], &out->covered, err);
+}
+
+/* How long a step takes, roughly. */
+static cb_status pace(chasing *c, int place, double *step_ns, cb_error *err)
+{
+    enum { STEPS = 1024 };
+    placed p = {0};
+    cb_status status = measure_place(c, place, STEPS, &p, err);
+    *step_ns = fmax((p.many_ns - p.few_ns) / (2 * STEPS), 0.2);
+    return status;
+}
+
+static cb_status measure_places(chasing *c, cb__reading *out, cb_error *err)
+{
+    double few[PLACES], many[PLACES], step_ns[PLACES], least = 0;
+    int all = c->s->info.threads, n = all < PLACES ? all : PLACES;
+    int first = (int)(cb_random(c->s->sweep->seed, 0x706c616365u, c->bytes, 0) % (uint64_t)all);
+    bool has_clock = c->s->target.ops->clock_hz != NULL;
+    cb_status status = pace(c, 1 + first, &least, err);
+    int64_t steps = cb__sweep_repeats(READING_NS / 4, least, STEPS_MAX);
+    out->covered = 1;
+    for (int i = 0; i < n && status == CB_OK; i++) {
+        placed p = {0};
+        status = measure_place(c, 1 + (first + i * all / n) % all, steps, &p, err);
+        few[i] = p.few_ns;
+        many[i] = p.many_ns;
+        step_ns[i] = (p.many_ns - p.few_ns) / (2 * (double)steps);
+        out->covered = out->covered && p.covered;
+    }
+    if (status != CB_OK)
+        return status;
+    cb__pair pair = {cb__median(few, (size_t)n), cb__median(many, (size_t)n), (double)NAN};
+    out->value = cb__median(step_ns, (size_t)n); /* which sorts them */
+    out->low = step_ns[0];
+    out->high = step_ns[n - 1];
+    out->folded = cb__pair_folded(c->s, &pair);
+    out->clock_hz = has_clock ? c->s->target.ops->clock_hz(c->s->target.device) : (double)NAN;
+    out->variant = 0;
+    return CB_OK;
+}
+
+static cb_status measure(chasing *c, cb__reading *out, cb_error *err)
+{
+    cb_status status = link_lines(c, err);
+    if (status != CB_OK)
+        return status;
+    return c->s->info.queued ? measure_places(c, out, err) : measure_here(c, out, err);
 }
 
 cb_status cb__sweep_latency(cb__sweeping *s, const cb__job *job, cb__reading *out, cb_error *err)

@@ -151,6 +151,19 @@ cb_status cb__sweep_time(cb__sweeping *s, const cb__bound *work, double *ns, cb_
     return cb__sweep_times(s, work, 1, ns, err);
 }
 
+cb_status cb__sweep_in_turn(cb__sweeping *s, const cb__bound *work, int n, double *ns, cb_error *err)
+{
+    timed turns[CB__TURNS_MAX] = {{0}};
+    cb_status status = CB_OK;
+    for (int i = 0; i < n && status == CB_OK; i++)
+        status = open_timed(s, &work[i], &turns[i], err);
+    for (int i = 0; i < n && status == CB_OK; i++)
+        status = read_timed(s, &turns[i], &ns[i], err);
+    for (int i = 0; i < n; i++)
+        close_timed(s, &turns[i]);
+    return status;
+}
+
 cb_status cb__sweep_time_median(cb__sweeping *s, const cb__bound *work, int n, double *ns,
                                 cb_error *err)
 {

@@ -29,7 +29,15 @@ typedef struct cb__reading {
     int variant;      /* index into cb__probe.variants of the fastest; -1: none */
     int covered;      /* 1: every line was met (checksum, contents, end of the chain), 0: not,
                          -1: not looked */
+    double low, high; /* of the places on a chip that `value` is the median of; NaN: one place */
 } cb__reading;
+
+/* Of what was not measured. */
+static inline cb__reading cb__no_reading(void)
+{
+    const double none = (double)__builtin_nan("");
+    return (cb__reading){none, none, none, none, -1, -1, none, none};
+}
 
 typedef struct cb__probe_series {
     cb__series_kind kind;

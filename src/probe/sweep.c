@@ -255,8 +255,7 @@ static cb_status room(cb__sweeping *s, cb__sweep_answer *answer, cb_error *err)
         if (!a->readings)
             return cb_error_set(err, CB_NO_MEMORY, "sweep: no memory for %d readings", a->n);
         for (int i = 0; i < a->n; i++)
-            a->readings[i] =
-                (cb__reading){(double)NAN, (double)NAN, (double)NAN, (double)NAN, -1, -1};
+            a->readings[i] = cb__no_reading();
     }
     return CB_OK;
 }

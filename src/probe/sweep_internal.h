@@ -4,7 +4,7 @@
 
 #include "probe/sweep.h"
 
-enum { CB__PASSES_MAX = 1365, CB__KEPT_MAX = 96, CB__SWEEP_READINGS_MAX = 101 };
+enum { CB__PASSES_MAX = 1365, CB__KEPT_MAX = 96, CB__SWEEP_READINGS_MAX = 101, CB__TURNS_MAX = 3 };
 #define CB__WORTH_NS 60e6 /* of all readings of one size together, where it can be helped */
 
 /* Code that was built, for every launch of it. */
@@ -53,6 +53,12 @@ cb_status cb__sweep_times(cb__sweeping *s, const cb__bound *work, int readings, 
                           cb_error *err);
 cb_status cb__sweep_time_median(cb__sweeping *s, const cb__bound *work, int readings, double *ns,
                                 cb_error *err);
+
+/* Up to CB__TURNS_MAX works one after the other, each once. All are made ready before the first:
+ * making a batch writes to a device's memory, and what one work leaves in the caches must be there
+ * for the next. */
+cb_status cb__sweep_in_turn(cb__sweeping *s, const cb__bound *work, int n, double *ns,
+                            cb_error *err);
 
 /* Times of some work and of three times as much, in turn, so that what drifts drifts for both; and
  * the clock between, as it is under this load (NaN: unknown). */

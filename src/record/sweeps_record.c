@@ -62,8 +62,13 @@ static void put_numbers(cb__json_writer *w, const char *key, const double *value
 static void readings(cb__json_writer *w, const cb__reading *of, int n, int sweep)
 {
     double value[CB__SIZES_MAX], folded[CB__SIZES_MAX], clock[CB__SIZES_MAX], edge[CB__SIZES_MAX];
+    double low[CB__SIZES_MAX], high[CB__SIZES_MAX];
     int64_t variant[CB__SIZES_MAX], covered[CB__SIZES_MAX];
+    bool places = false;
     for (int i = 0; i < n; i++) {
+        low[i] = of[i].low;
+        high[i] = of[i].high;
+        places |= of[i].high > 0;
         value[i] = of[i].value;
         folded[i] = of[i].folded;
         clock[i] = of[i].clock_hz;
@@ -81,6 +86,10 @@ static void readings(cb__json_writer *w, const cb__reading *of, int n, int sweep
     cb__json_ints(w, variant, (size_t)n);
     cb__json_key(w, "covered");
     cb__json_ints(w, covered, (size_t)n);
+    if (places) {
+        put_numbers(w, "low", low, n);
+        put_numbers(w, "high", high, n);
+    }
     cb__json_end(w);
 }
 

@@ -68,8 +68,7 @@ static cb__probe_series *series_of(cb__probe *out, const cb__planned_job *job, i
     memcpy(s->bytes, job->bytes, sizeof s->bytes);
     for (int sweep = 0; sweep < CB__SWEEPS; sweep++)
         for (int i = 0; i < CB__SIZES_MAX; i++)
-            s->readings[sweep][i] =
-                (cb__reading){(double)NAN, (double)NAN, (double)NAN, (double)NAN, -1, -1};
+            s->readings[sweep][i] = cb__no_reading();
     return s;
 }
 

@@ -379,6 +379,8 @@ cb_status cb__round_answer_read(const cb__json *json, const cb__work *work, cons
 
 /* ---- sweep ---- */
 
+enum { READING_NUMBERS = 8 }; /* the members of cb__reading, in order */
+
 static void put_job(cb__json_writer *w, const cb__job_answer *job)
 {
     if (!job->done) {
@@ -388,8 +390,9 @@ static void put_job(cb__json_writer *w, const cb__job_answer *job)
     cb__json_array(w);
     for (int i = 0; i < job->n; i++) {
         const cb__reading *r = &job->readings[i];
-        double reading[] = {r->value, r->folded, r->clock_hz, r->edge_gain, r->variant, r->covered};
-        cb__json_numbers(w, reading, 6);
+        double reading[READING_NUMBERS] = {r->value,   r->folded,  r->clock_hz, r->edge_gain,
+                                           r->variant, r->covered, r->low,      r->high};
+        cb__json_numbers(w, reading, READING_NUMBERS);
     }
     cb__json_end(w);
 }
@@ -415,7 +418,7 @@ void cb__sweep_answer_write(const cb__sweep_answer *a, cb__buf *line)
 
 static cb__reading reading_of(const cb__json *v, const cb__job *job, cb_error *err)
 {
-    if (cb__json_size(v) != 6)
+    if (cb__json_size(v) != READING_NUMBERS)
         cb__garbage(err, "jobs");
     return (cb__reading){
         cb__answer_real_of(cb__json_at(v, 0), "jobs", true, err),
@@ -423,7 +426,9 @@ static cb__reading reading_of(const cb__json *v, const cb__job *job, cb_error *e
         cb__answer_real_of(cb__json_at(v, 2), "jobs", true, err),
         cb__answer_real_of(cb__json_at(v, 3), "jobs", true, err),
         (int)cb__answer_int_of(cb__json_at(v, 4), "jobs", -1, job->nvariants - 1, err),
-        (int)cb__answer_int_of(cb__json_at(v, 5), "jobs", -1, 1, err)};
+        (int)cb__answer_int_of(cb__json_at(v, 5), "jobs", -1, 1, err),
+        cb__answer_real_of(cb__json_at(v, 6), "jobs", true, err),
+        cb__answer_real_of(cb__json_at(v, 7), "jobs", true, err)};
 }
 
 static cb_status read_job_answer(const cb__json *json, const cb__job *job, cb__arena *arena,

@@ -12,7 +12,7 @@
 
 /* The operands and the parameters, in the order of the tables in kernel.c. */
 enum { CHASE_CHAIN, CHASE_END, CHASE_OPERANDS };
-enum { CHASE_PATTERN, CHASE_STEPS, CHASE_START };
+enum { CHASE_PATTERN, CHASE_STEPS, CHASE_START, CHASE_LEAD, CHASE_PLACE };
 enum { CHASE_RANDOM, CHASE_LOCAL };
 
 enum { CB__CHASE_LINE = 64, CB__CHASE_PAGE = 4096 };

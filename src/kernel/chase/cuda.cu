@@ -1,7 +1,7 @@
-/* cuda.cu: chase for NVIDIA GPUs, on one thread. */
+/* cuda.cu: chase for NVIDIA GPUs, on one thread of one multiprocessor. */
 typedef unsigned long long u64;
 
-enum { LINE = 64, PAGE_LINES = 4096 / LINE, KEY_WORD = 1 };
+enum { LINE = 64, PAGE_LINES = 4096 / LINE, KEY_WORD = 1, THREADS = 1024, PLACED_NS = 4000 };
 
 /* The caches that a load may be served from: all, or all but the first. */
 #if CB_CACHE == 0
@@ -94,10 +94,39 @@ __device__ __forceinline__ u64 follow_far(u64 chain, u64 offset, int steps)
     return offset;
 }
 
-extern "C" __global__ void chase(const u64 *chain, u64 *end, long long bytes, long long steps,
-                                 long long start)
+/* The hops before `start`, by all threads of the block. */
+__device__ __forceinline__ void lead_in(u64 chain, u64 key, u64 lines, u64 hops, u64 start)
 {
+    u64 first = (start + lines - hops % lines) % lines;
+    for (u64 i = threadIdx.x; i < hops; i += THREADS)
+        next_far(chain, line_of(key, lines, (first + i) % lines) * LINE);
+}
+
+/* With `place` there is a block for each multiprocessor, and each of them gets one: none is done
+ * before all are placed. Where their numbers are not all in use, a block is as good. */
+__device__ __forceinline__ bool is_at(long long place)
+{
+    unsigned at, numbers;
+    if (place == 0)
+        return true;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(at));
+    asm volatile("mov.u32 %0, %%nsmid;" : "=r"(numbers));
+    __nanosleep(PLACED_NS);
+    return (numbers == gridDim.x ? at : blockIdx.x) == (unsigned)((place - 1) % gridDim.x);
+}
+
+extern "C" __global__ __launch_bounds__(THREADS) void chase(const u64 *chain, u64 *end,
+                                                            long long bytes, long long steps,
+                                                            long long start, long long lead,
+                                                            long long place)
+{
+    if (!is_at(place))
+        return;
     u64 key = chain[KEY_WORD], lines = (u64)bytes / LINE, first = (u64)chain;
+    lead_in(first, key, lines, (u64)lead, (u64)start % lines);
+    __syncthreads();
+    if (threadIdx.x != 0)
+        return;
     u64 offset = line_of(key, lines, (u64)start % lines) * LINE;
     u64 last = first + (u64)bytes - 1;
     /* The lower half of an offset is all of one that stays within 4 GiB. */

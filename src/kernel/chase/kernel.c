@@ -24,6 +24,18 @@ static const cb_choice PARAMS[] = {
      .min = 0,
      .max = INT64_C(1) << 40,
      .preset = 0},
+    {.name = "lead",
+     .help = "hops before the start that are read first, as many at once as can be: caches are then "
+             "as a walk leaves them",
+     .min = 0,
+     .max = INT64_C(1) << 30,
+     .preset = 0},
+    {.name = "place",
+     .help = "who walks: 0: the first worker, or any multiprocessor of a GPU; N: the Nth of them, "
+             "modulo their number",
+     .min = 0,
+     .max = 65536,
+     .preset = 0},
 };
 
 static const cb_operand TABLE[CHASE_OPERANDS] = {
@@ -89,13 +101,15 @@ static const cb_choice CUDA_TUNABLES[] = {
      .preset = 0},
 };
 
+enum { CUDA_THREADS = 1024 }; /* of which one walks; THREADS of cuda.cu */
+
 static int cuda_geometry(const cb_problem *problem, const int64_t *tunables, int processors,
                          cb_geometry *out)
 {
-    (void)problem;
     (void)tunables;
-    (void)processors;
-    *out = (cb_geometry){{1, 1, 1}, {1, 1, 1}, 0};
+    /* A multiprocessor is reached by a block on each of them. */
+    uint32_t blocks = problem->params[CHASE_PLACE] ? (uint32_t)processors : 1;
+    *out = (cb_geometry){{blocks, 1, 1}, {CUDA_THREADS, 1, 1}, 0};
     return 0;
 }
 
@@ -120,7 +134,7 @@ static const cb_kernel KERNEL = {
     .dims = DIMS,
     .ndims = 1,
     .params = PARAMS,
-    .nparams = 3,
+    .nparams = sizeof PARAMS / sizeof PARAMS[0],
     .operands = TABLE,
     .noperands = CHASE_OPERANDS,
     .bytes = bytes,
