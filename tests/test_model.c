@@ -29,14 +29,14 @@ static void what_is_written_reads_back_equal(void **state)
 /* Figures that lose something in fewer digits, bandwidth and latency mixed, a row without a figure.
  */
 static cb__point awkward[] = {
-    {1, {0.1, 0.1 + 0.2, 7.6, 1.0 / 3}, CB_VERDICT_WRONG},
-    {INT64_MAX - 1, {1e-9, 1e-9, 1e15, 0}, CB_VERDICT_OK},
-    {INT64_MAX, {5e-5, 1.7976931348623157, 2, 1}, CB_VERDICT_UNKNOWN},
+    {1, {0.1, 0.1 + 0.2, 7.6, 1.0 / 3}, CB_VERDICT_WRONG, 0.3, 7.7},
+    {INT64_MAX - 1, {1e-9, 1e-9, 1e15, 0}, CB_VERDICT_OK, 0, 0},
+    {INT64_MAX, {5e-5, 1.7976931348623157, 2, 1}, CB_VERDICT_UNKNOWN, 0, 0},
 };
 static cb__point halves[] = {
-    {64, {1, 2, 3, 0}, CB_VERDICT_OK},
-    {128, {(double)NAN, (double)NAN, (double)NAN, 0}, CB_VERDICT_UNKNOWN},
-    {256, {2, 2, 2, 0}, CB_VERDICT_OK},
+    {64, {1, 2, 3, 0}, CB_VERDICT_OK, 0, 0},
+    {128, {(double)NAN, (double)NAN, (double)NAN, 0}, CB_VERDICT_UNKNOWN, 0, 0},
+    {256, {2, 2, 2, 0}, CB_VERDICT_OK, 0, 0},
 };
 static cb__series awkward_series[] = {
     {CB__LATENCY, "random", 1, "compact", INT64_C(1) << 30, awkward, 3},
@@ -220,6 +220,40 @@ static void a_ceiling_without_its_row_is_refused(void **state)
     free(bare);
 }
 
+/* The ends over a chip enclose the median. */
+static void places_that_do_not_enclose_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        double low, high;
+        const char *reason; /* NULL: fine */
+    } table[] = {{1, 4, NULL},
+                 {2, 2, NULL},
+                 {2.5, 4, "low 2.5, mid 2, high 4 are out of order"},
+                 {1, 1.5, "out of order"},
+                 {0, 4, "'low' is 0, must be"},
+                 {1e16, 4, "'low' is 1e+16"}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        cb__point points[] = {{64, {1, 2, 3, 0}, CB_VERDICT_OK, table[i].low, table[i].high}};
+        cb__series series = {CB__LATENCY, "random", 1, "compact", 4096, points, 1};
+        cb_error err = CB_ERROR_INIT;
+        cb__buf text = CB__BUF_INIT;
+        cb_model m, *back = NULL;
+        awkward_model(&m);
+        m.series = &series;
+        m.nseries = 1;
+        m.nknees = 0;
+        cb__model_write_text(&m, &text);
+        cb_status status = cb__model_read_text(text.text, text.size, "it", NULL, &back, &err);
+        assert_int_equal(status == CB_OK, table[i].reason == NULL);
+        if (table[i].reason &&
+            (!strstr(err.message, table[i].reason) || !strstr(err.message, "latency[0]")))
+            fail_msg("%s", err.message);
+        cb__buf_fini(&text);
+        cb_model_free(back);
+    }
+}
+
 /* A file cut anywhere is refused, and nothing is read past its end. */
 static void a_cut_file_is_refused(void **state)
 {
@@ -350,6 +384,7 @@ int main(void)
         cmocka_unit_test(awkward_figures_read_back_equal),
         cmocka_unit_test(damage_is_refused_with_its_place),
         cmocka_unit_test(a_ceiling_without_its_row_is_refused),
+        cmocka_unit_test(places_that_do_not_enclose_are_refused),
         cmocka_unit_test(a_cut_file_is_refused),
         cmocka_unit_test(absurd_counts_are_refused),
         cmocka_unit_test(a_huge_text_is_refused_before_it_is_read),

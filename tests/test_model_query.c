@@ -213,7 +213,7 @@ static void a_curve_without_a_last_knee_is_undecided(void **state)
 static void a_knee_of_neighbouring_sizes_keeps_its_order(void **state)
 {
     (void)state;
-    cb__point point = {1, {1, 1, 1, 1}, CB_VERDICT_OK};
+    cb__point point = {1, {1, 1, 1, 1}, CB_VERDICT_OK, 0, 0};
     cb__series s = {CB__BANDWIDTH, "read", 1, "compact", 0, &point, 1};
     cb__model_knee knee = {.last = true};
     cb_model m = {.series = &s, .nseries = 1, .knees = &knee, .nknees = 1};
@@ -253,7 +253,7 @@ static pairing best_of_all(const double *knees, int nknees, const double *levels
 static void knees_and_levels_are_paired_as_close_as_they_come(void **state)
 {
     (void)state;
-    cb__point point = {4096, {1, 1, 1, 1}, CB_VERDICT_OK};
+    cb__point point = {4096, {1, 1, 1, 1}, CB_VERDICT_OK, 0, 0};
     for (uint64_t seed = 0; seed < 400; seed++) {
         cb__series s = {CB__BANDWIDTH, "read", 4, "compact", 0, &point, 1};
         cb__model_knee knees[5] = {0};
@@ -291,9 +291,30 @@ static void knees_and_levels_are_paired_as_close_as_they_come(void **state)
     }
 }
 
+/* Wherever a load is waited for: between two sizes as well. */
+static void latency_encloses_the_chip(void **state)
+{
+    (void)state;
+    cb__point points[] = {{4096, {10, 11, 12, 0}, CB_VERDICT_OK, 8, 15},
+                          {8192, {20, 21, 22, 0}, CB_VERDICT_OK, 20.5, 21.5},
+                          {16384, {40, 41, 42, 0}, CB_VERDICT_OK, 0, 0}};
+    cb__series series = {CB__LATENCY, "random", 1, "compact", 4096, points, 3};
+    static const struct {
+        uint64_t bytes;
+        double lo, hi;
+    } table[] = {{4096, 8, 15}, {8192, 20, 22}, {16384, 40, 42}, {6000, 8, 22}, {9000, 20, 42}};
+    cb_model m = {.series = &series, .nseries = 1};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        cb_figure x;
+        assert_int_equal(cb_model_latency(&m, table[i].bytes, &x, NULL), CB_OK);
+        assert_true(fabs(x.lo - table[i].lo) < 1e-9 && fabs(x.hi - table[i].hi) < 1e-9);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(latency_encloses_the_chip),
         cmocka_unit_test(queries_answer_from_what_was_measured),
         cmocka_unit_test(an_empty_model_refuses_every_question),
         cmocka_unit_test(a_curve_without_a_last_knee_is_undecided),

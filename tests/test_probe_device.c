@@ -42,8 +42,8 @@ static void read_series(const cb__json *v, cb__probe_series *s)
                 x[f] = number(cb__json_at(cb__json_get(row, fields[f]), (size_t)i));
             int covered =
                 (int)cb__json_i64(cb__json_at(cb__json_get(row, "covered"), (size_t)i), -1);
-            s->readings[sweep][i] = (cb__reading){x[0], x[1], x[2], x[3], 0, covered, (double)NAN,
-                                                  (double)NAN};
+            s->readings[sweep][i] =
+                (cb__reading){x[0], x[1], x[2], x[3], 0, covered, (double)NAN, (double)NAN};
         }
 }
 
@@ -179,6 +179,80 @@ static void a_rise_is_no_knee(void **state)
     cb_model_free(m);
 }
 
+static cb_verdict verdict_at(const cb_model *m, const char *what, uint64_t bytes)
+{
+    for (int i = 0; i < m->nseries; i++)
+        for (int k = 0; k < m->series[i].n && strcmp(m->series[i].what, what) == 0; k++)
+            if (m->series[i].points[k].bytes == bytes)
+                return m->series[i].points[k].verdict;
+    fail_msg("no point of %s at %llu", what, (unsigned long long)bytes);
+    return CB_VERDICT_OK;
+}
+
+/* Sweeps need not agree on what a pass costs before a plateau, nor on which lines stay at a knee;
+ * on a plateau, and beyond both of a knee's, they do. */
+static void sweeps_disagree_where_that_is_no_fault(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t bytes;
+        double times; /* every other sweep */
+        cb_verdict verdict;
+    } table[] = {{707 * 1024, 0.7, CB_VERDICT_LOWER_BOUND},
+                 {MIB(16), 0.85, CB_VERDICT_UNSTABLE},
+                 {MIB(64), 1.2, CB_VERDICT_LOWER_BOUND},
+                 {MIB(64), 0.6, CB_VERDICT_UNSTABLE},
+                 {MIB(1024), 0.85, CB_VERDICT_UNSTABLE}};
+    cb__probe *p = malloc(sizeof *p);
+    assert_non_null(p);
+    for (size_t t = 0; t < sizeof table / sizeof *table; t++) {
+        memcpy(p, &recorded, sizeof *p);
+        cb__probe_series *s = series_of(p, "read");
+        int at = 0;
+        while (s->bytes[at] < (int64_t)table[t].bytes)
+            at++;
+        for (int sweep = 0; sweep < p->sweeps; sweep += 2)
+            s->readings[sweep][at].value *= table[t].times;
+        cb_model *m = judged(p);
+        cb_verdict verdict = verdict_at(m, "read", (uint64_t)s->bytes[at]);
+        if (verdict != table[t].verdict)
+            fail_msg("%zu: %s", t, cb_verdict_name(verdict));
+        cb_model_free(m);
+    }
+    free(p);
+}
+
+/* The ends of all places in all sweeps; that they lie apart is no instability. */
+static void a_level_is_an_interval_over_the_chip(void **state)
+{
+    (void)state;
+    cb__probe *p = malloc(sizeof *p);
+    assert_non_null(p);
+    memcpy(p, &recorded, sizeof *p);
+    cb__probe_series *s = series_of(p, "random");
+    for (int sweep = 0; sweep < p->sweeps; sweep++)
+        for (int i = 0; i < s->n; i++) {
+            cb__reading *r = &s->readings[sweep][i];
+            r->value = s->readings[0][i].value;
+            r->low = r->value * (sweep == 1 ? 0.7 : 0.8);
+            r->high = r->value * (sweep == 2 ? 1.5 : 1.2);
+        }
+    cb_model *m = judged(p);
+    for (int i = 0; i < m->nseries; i++)
+        for (int k = 0; k < m->series[i].n; k++) {
+            const cb__point *x = &m->series[i].points[k];
+            if (m->series[i].kind != CB__LATENCY) {
+                assert_true(!(x->high > 0));
+                continue;
+            }
+            assert_true(fabs(x->low / x->value.mid - 0.7) < 1e-9);
+            assert_true(fabs(x->high / x->value.mid - 1.5) < 1e-9);
+            assert_int_equal(x->verdict, CB_VERDICT_OK);
+        }
+    cb_model_free(m);
+    free(p);
+}
+
 static void memory_bounds_what_lies_beyond_the_caches(void **state)
 {
     (void)state;
@@ -267,6 +341,8 @@ int main(void)
         cmocka_unit_test(controls_pass_or_do_not_apply),
         cmocka_unit_test(figures_are_those_of_the_card),
         cmocka_unit_test(a_rise_is_no_knee),
+        cmocka_unit_test(sweeps_disagree_where_that_is_no_fault),
+        cmocka_unit_test(a_level_is_an_interval_over_the_chip),
         cmocka_unit_test(memory_bounds_what_lies_beyond_the_caches),
         cmocka_unit_test(the_first_caches_bound_what_is_read_from_them),
         cmocka_unit_test(scratch_rows_become_banks_and_paddings),

@@ -12,6 +12,7 @@
 
 #include "probe_fixture.h"
 #include "record/record.h"
+#include "report/chip.h"
 #include "report/report.h"
 
 static cb__probe probe;
@@ -433,10 +434,47 @@ static void a_hundred_series_fit(void **state)
     cb__buf_fini(&out);
 }
 
+/* What only a GPU has: levels between knees over its multiprocessors, plateaus, banks. */
+static void a_chip_shows_its_levels_and_plateaus(void **state)
+{
+    (void)state;
+    cb__point chase[] = {{4096, {19, 19.1, 19.2, 0}, CB_VERDICT_OK, 18.9, 19.4},
+                         {65536, {19, 19.3, 19.5, 0}, CB_VERDICT_OK, 19, 19.6},
+                         {1 << 20, {145, 148, 149, 0}, CB_VERDICT_OK, 142, 154},
+                         {8 << 20, {146, 148, 149, 0}, CB_VERDICT_OK, 143, 153},
+                         {256 << 20, {320, 338, 341, 0}, CB_VERDICT_OK, 310, 350}};
+    cb__point read[] = {{1 << 20, {1, 2, 3, 0}, CB_VERDICT_OK, 0, 0}};
+    cb__series series[] = {{CB__LATENCY, "random", 1, "compact", 2097152, chase, 5},
+                           {CB__BANDWIDTH, "read", 132, "compact", 0, read, 1}};
+    cb__model_knee knees[] = {{0, 65536, 1 << 20, 19, 148, false, CB_VERDICT_OK},
+                              {0, 8 << 20, 256 << 20, 148, 338, true, CB_VERDICT_OK}};
+    cb__model_start start = {1, 3 << 20, 4 << 20, 9030};
+    cb_model m = {.series = series, .nseries = 2, .knees = knees, .nknees = 2};
+    cb__buf out = CB__BUF_INIT;
+    m.starts = &start;
+    m.nstarts = 1;
+    cb__report_chip(&m, &out);
+    assert_string_equal(cb__buf_text(&out),
+                        "\nlatency, ns           median [over multiprocessors and sweeps]\n"
+                        "  4..64 KiB                 19.2 [18.9, 19.6]\n"
+                        "  1..8 MiB                   148 [142, 154]\n"
+                        "  256 MiB                    338 [310, 350]\n"
+                        "\nplateaus begin at\n"
+                        "  read/132     3..4 MiB             9030 GB/s\n");
+    cb__buf_fini(&out);
+    for (int i = 0; i < 5; i++)
+        chase[i].low = chase[i].high = 0;
+    m.nstarts = 0;
+    cb__report_chip(&m, &out);
+    assert_string_equal(cb__buf_text(&out), "");
+    cb__buf_fini(&out);
+}
+
 int main(void)
 {
 #define WITH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_chip_shows_its_levels_and_plateaus),
         WITH(the_table_is_a_summary),
         WITH(verbose_adds_every_knee_and_point),
         WITH(a_knee_that_ends_no_level_is_listed),

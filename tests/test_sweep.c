@@ -345,6 +345,9 @@ static void launches_that_are_queued_are_timed_as_batches(void **state)
             is_near(jobs[j].what, r->value, j == 3 ? (cached ? 20 : 400) : cached ? 4 : 1, 0.01);
             if (j < 3)
                 is_near("folded", r->folded, 1, 0.01);
+            assert_int_equal(isfinite(r->low), j == 3);
+            if (j == 3) /* of each place, of which all are alike here */
+                assert_true(r->low <= r->value && r->value <= r->high && r->low >= r->high / 1.01);
         }
     is_near("solo", f.answer.jobs[4].readings[0].value, 3000, 1e-9);
     is_near("stream", f.answer.jobs[5].readings[0].value, 3000, 1e-9);

@@ -26,7 +26,8 @@ typedef struct cb__point {
     uint64_t bytes;     /* of the whole working set: copies count source and destination */
     cb__interval value; /* GB/s, or ns a load; over sweeps */
     cb_verdict verdict;
-    double low, high; /* latency: of the multiprocessors that walked, in any sweep; 0: of one core */
+    double low,
+        high; /* latency: of the multiprocessors that walked, in any sweep; 0: of one core */
 } cb__point;
 
 typedef enum cb__series_kind { CB__BANDWIDTH, CB__LATENCY } cb__series_kind;

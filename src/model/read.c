@@ -5,6 +5,7 @@
 
 #include "base/parse.h"
 #include "model/file.h"
+#include "model/members.h"
 #include "stats/knees.h"
 
 enum {
@@ -15,126 +16,10 @@ enum {
     SWEEPS_MAX = 1000
 };
 
-/* No machine comes near these; within them no quotient or product of figures overflows. */
-#define FIGURE_MIN 1e-9
-#define FIGURE_MAX 1e15
 #define LEVEL_BYTES_MAX (INT64_C(1) << 46) /* times INSTANCES_MAX stays below 2^63 */
 
 static const char *const mixes[] = {"read", "read_l1", "write", "write_nt", "copy", "copy_nt"};
 enum { NMIXES = sizeof mixes / sizeof *mixes };
-
-/* ---- members ---- */
-
-static cb_status need_text(const cb__json *object, const char *key, char *to, size_t size,
-                           cb_error *err)
-{
-    const char *text;
-    cb_status status = cb__json_need_text(object, key, &text, err);
-    if (status != CB_OK)
-        return status;
-    size_t length = strlen(text);
-    if (length >= size)
-        return cb_error_set(err, CB_USAGE, "'%s' is %zu bytes long, at most %zu", key, length,
-                            size - 1);
-    /* What is shown on a terminal must not command it. */
-    for (size_t i = 0; i < length; i++)
-        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7F)
-            return cb_error_set(err, CB_USAGE, "'%s' holds a control character", key);
-    memcpy(to, text, length + 1);
-    return CB_OK;
-}
-
-static cb_status need_word(const cb__json *object, const char *key, const char *const *words,
-                           size_t nwords, char *to, size_t size, cb_error *err)
-{
-    cb_status status = need_text(object, key, to, size, err);
-    for (size_t i = 0; status == CB_OK && i < nwords; i++)
-        if (strcmp(words[i], to) == 0)
-            return CB_OK;
-    return status == CB_OK ? cb__unknown(err, key, to, words, nwords) : status;
-}
-
-static cb_status need_int(const cb__json *object, const char *key, int min, int max, int *to,
-                          cb_error *err)
-{
-    int64_t value = 0;
-    cb_status status = cb__json_need_i64(object, key, min, max, &value, err);
-    *to = (int)value;
-    return status;
-}
-
-static cb_status need_bytes(const cb__json *object, const char *key, int64_t max, uint64_t *to,
-                            cb_error *err)
-{
-    int64_t value = 0;
-    cb_status status = cb__json_need_i64(object, key, 1, max, &value, err);
-    *to = (uint64_t)value;
-    return status;
-}
-
-static cb_status need_bool(const cb__json *object, const char *key, bool *to, cb_error *err)
-{
-    const cb__json *v = cb__json_get(object, key);
-    *to = cb__json_truth(v, false);
-    if (!v)
-        return cb_error_set(err, CB_USAGE, "'%s' is missing", key);
-    if (*to != cb__json_truth(v, true))
-        return cb_error_set(err, CB_USAGE, "'%s' is neither true nor false", key);
-    return CB_OK;
-}
-
-static cb_status need_verdict(const cb__json *object, cb_verdict *to, cb_error *err)
-{
-    const char *text;
-    cb_status status = cb__json_need_text(object, "verdict", &text, err);
-    if (status != CB_OK)
-        return status;
-    int verdict = cb__verdict_named(text);
-    if (verdict < 0)
-        return cb_error_set(err, CB_USAGE, "'verdict' is '%.60s', which is none", text);
-    *to = (cb_verdict)verdict;
-    return CB_OK;
-}
-
-static cb_status need_figure(const cb__json *object, const char *key, double min, double *to,
-                             cb_error *err)
-{
-    cb_status status = cb__json_need_real(object, key, to, err);
-    if (status == CB_OK && !(*to >= min && *to <= FIGURE_MAX))
-        status =
-            cb_error_set(err, CB_USAGE, "'%s' is %g, must be %g to %g", key, *to, min, FIGURE_MAX);
-    return status;
-}
-
-static cb_status read_interval(const cb__json *v, double min, cb__interval *to, cb_error *err)
-{
-    cb_status status = need_figure(v, "lo", min, &to->lo, err);
-    if (status == CB_OK)
-        status = need_figure(v, "mid", min, &to->mid, err);
-    if (status == CB_OK)
-        status = need_figure(v, "hi", min, &to->hi, err);
-    if (status == CB_OK)
-        status = cb__json_need_real(v, "coverage", &to->coverage, err);
-    if (status != CB_OK)
-        return status;
-    if (to->lo > to->mid || to->mid > to->hi)
-        return cb_error_set(err, CB_USAGE, "lo %g, mid %g, hi %g are out of order", to->lo, to->mid,
-                            to->hi);
-    if (!(to->coverage >= 0 && to->coverage <= 1))
-        return cb_error_set(err, CB_USAGE, "'coverage' is %g, must be 0 to 1", to->coverage);
-    return CB_OK;
-}
-
-static cb_status need_interval(const cb__json *object, const char *key, double min,
-                               cb__interval *to, cb_error *err)
-{
-    const cb__json *v = cb__json_get(object, key);
-    if (!cb__json_is_object(v))
-        return cb_error_set(err, CB_USAGE, "'%s' is %s", key, v ? "not an interval" : "missing");
-    cb_status status = read_interval(v, min, to, err);
-    cb_error_prefix(err, "%s", key);
-    return status;
-}
 
 /* ---- rows ---- */
 
@@ -169,11 +54,11 @@ static cb_status read_level(cb_model *m, const cb__json *row, void *to, cb_error
 {
     cb__level *level = to;
     (void)m;
-    cb_status status = need_int(row, "level", 1, CB__LEVELS_MAX, &level->level, err);
+    cb_status status = cb__model_need_int(row, "level", 1, CB__LEVELS_MAX, &level->level, err);
     if (status == CB_OK)
-        status = need_bytes(row, "bytes", LEVEL_BYTES_MAX, &level->bytes, err);
+        status = cb__model_need_bytes(row, "bytes", LEVEL_BYTES_MAX, &level->bytes, err);
     if (status == CB_OK)
-        status = need_int(row, "instances", 1, INSTANCES_MAX, &level->instances, err);
+        status = cb__model_need_int(row, "instances", 1, INSTANCES_MAX, &level->instances, err);
     return status;
 }
 
@@ -196,15 +81,15 @@ static cb_status read_check(cb_model *m, const cb__json *row, void *to, cb_error
     static const char *const words[] = {"pass", "fail", "skip"};
     cb__check *check = to;
     char name[64], word[8];
-    cb_status status = need_text(row, "name", name, sizeof name, err);
+    cb_status status = cb__model_need_text(row, "name", name, sizeof name, err);
     if (status == CB_OK)
-        status = need_word(row, "status", words, 3, word, sizeof word, err);
+        status = cb__model_need_word(row, "status", words, 3, word, sizeof word, err);
     if (status == CB_OK)
-        status = need_bool(row, "required", &check->required, err);
+        status = cb__model_need_bool(row, "required", &check->required, err);
     if (status == CB_OK)
-        status = need_verdict(row, &check->verdict, err);
+        status = cb__model_need_verdict(row, &check->verdict, err);
     if (status == CB_OK)
-        status = need_text(row, "detail", check->detail, sizeof check->detail, err);
+        status = cb__model_need_text(row, "detail", check->detail, sizeof check->detail, err);
     if (status != CB_OK)
         return status;
     while (strcmp(cb__check_status_name(check->status), word) != 0)
@@ -225,9 +110,9 @@ static cb_status read_places(const cb__json *row, cb__point *point, cb_error *er
 {
     if (!cb__json_get(row, "low") && !cb__json_get(row, "high"))
         return CB_OK;
-    cb_status status = need_figure(row, "low", FIGURE_MIN, &point->low, err);
+    cb_status status = cb__model_need_figure(row, "low", CB__FIGURE_MIN, &point->low, err);
     if (status == CB_OK)
-        status = need_figure(row, "high", FIGURE_MIN, &point->high, err);
+        status = cb__model_need_figure(row, "high", CB__FIGURE_MIN, &point->high, err);
     if (status == CB_OK && (point->low > point->value.mid || point->value.mid > point->high))
         status = cb_error_set(err, CB_USAGE, "low %g, mid %g, high %g are out of order", point->low,
                               point->value.mid, point->high);
@@ -237,11 +122,11 @@ static cb_status read_places(const cb__json *row, cb__point *point, cb_error *er
 static cb_status read_point(const cb__json *row, const char *key, cb__point *point, cb_error *err)
 {
     *point = (cb__point){0};
-    cb_status status = need_bytes(row, "bytes", INT64_MAX, &point->bytes, err);
+    cb_status status = cb__model_need_bytes(row, "bytes", INT64_MAX, &point->bytes, err);
     if (status == CB_OK)
-        status = need_interval(row, key, FIGURE_MIN, &point->value, err);
+        status = cb__model_need_interval(row, key, CB__FIGURE_MIN, &point->value, err);
     if (status == CB_OK)
-        status = need_verdict(row, &point->verdict, err);
+        status = cb__model_need_verdict(row, &point->verdict, err);
     return status;
 }
 
@@ -251,12 +136,13 @@ static cb_status read_bandwidth(cb_model *m, const cb__json *row, void *to, cb_e
     cb__series *head = &((curve_row *)to)->head;
     (void)m;
     head->kind = CB__BANDWIDTH;
-    cb_status status = need_word(row, "mix", mixes, NMIXES, head->what, sizeof head->what, err);
+    cb_status status =
+        cb__model_need_word(row, "mix", mixes, NMIXES, head->what, sizeof head->what, err);
     if (status == CB_OK)
-        status = need_int(row, "workers", 1, WORKERS_MAX, &head->workers, err);
+        status = cb__model_need_int(row, "workers", 1, WORKERS_MAX, &head->workers, err);
     if (status == CB_OK)
-        status = need_word(row, "placement", placements, 2, head->placement, sizeof head->placement,
-                           err);
+        status = cb__model_need_word(row, "placement", placements, 2, head->placement,
+                                     sizeof head->placement, err);
     if (status == CB_OK)
         status = read_point(row, "gb_per_s", &((curve_row *)to)->point, err);
     return status;
@@ -270,7 +156,8 @@ static cb_status read_latency(cb_model *m, const cb__json *row, void *to, cb_err
     head->kind = CB__LATENCY;
     head->workers = 1;
     strcpy(head->placement, "compact");
-    cb_status status = need_word(row, "pattern", patterns, 2, head->what, sizeof head->what, err);
+    cb_status status =
+        cb__model_need_word(row, "pattern", patterns, 2, head->what, sizeof head->what, err);
     if (status == CB_OK)
         status = cb__json_need_i64(row, "page_bytes", 1, INT64_MAX, &head->page_bytes, err);
     if (status == CB_OK)
@@ -350,21 +237,21 @@ static cb_status read_knee(cb_model *m, const cb__json *row, void *to, cb_error 
 {
     cb__model_knee *knee = to;
     char name[48];
-    cb_status status = need_text(row, "curve", name, sizeof name, err);
+    cb_status status = cb__model_need_text(row, "curve", name, sizeof name, err);
     if (status == CB_OK)
         status = find_curve(m, name, &knee->series, err);
     if (status == CB_OK)
-        status = need_bytes(row, "lo_bytes", INT64_MAX, &knee->lo_bytes, err);
+        status = cb__model_need_bytes(row, "lo_bytes", INT64_MAX, &knee->lo_bytes, err);
     if (status == CB_OK)
-        status = need_bytes(row, "hi_bytes", INT64_MAX, &knee->hi_bytes, err);
+        status = cb__model_need_bytes(row, "hi_bytes", INT64_MAX, &knee->hi_bytes, err);
     if (status == CB_OK)
-        status = need_figure(row, "from", FIGURE_MIN, &knee->from, err);
+        status = cb__model_need_figure(row, "from", CB__FIGURE_MIN, &knee->from, err);
     if (status == CB_OK)
-        status = need_figure(row, "to", FIGURE_MIN, &knee->to, err);
+        status = cb__model_need_figure(row, "to", CB__FIGURE_MIN, &knee->to, err);
     if (status == CB_OK)
-        status = need_bool(row, "last", &knee->last, err);
+        status = cb__model_need_bool(row, "last", &knee->last, err);
     if (status == CB_OK)
-        status = need_verdict(row, &knee->verdict, err);
+        status = cb__model_need_verdict(row, &knee->verdict, err);
     if (status == CB_OK && knee->lo_bytes >= knee->hi_bytes)
         status = cb_error_set(err, CB_USAGE, "'lo_bytes' is not below 'hi_bytes'");
     return status;
@@ -400,13 +287,14 @@ static cb_status read_ceiling(cb_model *m, const cb__json *row, void *to, cb_err
 {
     cb__model_ceiling *ceiling = to;
     (void)m;
-    cb_status status = need_word(row, "mix", mixes, NMIXES, ceiling->mix, sizeof ceiling->mix, err);
+    cb_status status =
+        cb__model_need_word(row, "mix", mixes, NMIXES, ceiling->mix, sizeof ceiling->mix, err);
     if (status == CB_OK)
-        status = need_int(row, "workers", 1, WORKERS_MAX, &ceiling->workers, err);
+        status = cb__model_need_int(row, "workers", 1, WORKERS_MAX, &ceiling->workers, err);
     if (status == CB_OK)
-        status = need_interval(row, "gb_per_s", FIGURE_MIN, &ceiling->gb_per_s, err);
+        status = cb__model_need_interval(row, "gb_per_s", CB__FIGURE_MIN, &ceiling->gb_per_s, err);
     if (status == CB_OK)
-        status = need_verdict(row, &ceiling->verdict, err);
+        status = cb__model_need_verdict(row, &ceiling->verdict, err);
     return status;
 }
 
@@ -415,13 +303,14 @@ static cb_status read_floor(cb_model *m, const cb__json *row, void *to, cb_error
     static const char *const modes[] = {"solo", "stream", "batched"};
     cb__model_floor *f = to;
     (void)m;
-    cb_status status = need_word(row, "submit", modes, 3, f->submit, sizeof f->submit, err);
+    cb_status status =
+        cb__model_need_word(row, "submit", modes, 3, f->submit, sizeof f->submit, err);
     if (status == CB_OK)
-        status = need_int(row, "threads", 1, WORKERS_MAX, &f->threads, err);
+        status = cb__model_need_int(row, "threads", 1, WORKERS_MAX, &f->threads, err);
     if (status == CB_OK) /* a device may take no time at all to launch nothing */
-        status = need_interval(row, "ns", 0, &f->ns, err);
+        status = cb__model_need_interval(row, "ns", 0, &f->ns, err);
     if (status == CB_OK)
-        status = need_verdict(row, &f->verdict, err);
+        status = cb__model_need_verdict(row, &f->verdict, err);
     return status;
 }
 
@@ -429,13 +318,14 @@ static cb_status read_compute(cb_model *m, const cb__json *row, void *to, cb_err
 {
     cb__model_compute *compute = to;
     (void)m;
-    cb_status status = need_text(row, "type", compute->type, sizeof compute->type, err);
+    cb_status status = cb__model_need_text(row, "type", compute->type, sizeof compute->type, err);
     if (status == CB_OK)
-        status = need_int(row, "threads", 1, WORKERS_MAX, &compute->threads, err);
+        status = cb__model_need_int(row, "threads", 1, WORKERS_MAX, &compute->threads, err);
     if (status == CB_OK)
-        status = need_interval(row, "gflop_per_s", FIGURE_MIN, &compute->gflop_per_s, err);
+        status =
+            cb__model_need_interval(row, "gflop_per_s", CB__FIGURE_MIN, &compute->gflop_per_s, err);
     if (status == CB_OK)
-        status = need_verdict(row, &compute->verdict, err);
+        status = cb__model_need_verdict(row, &compute->verdict, err);
     return status;
 }
 
@@ -443,15 +333,15 @@ static cb_status read_start(cb_model *m, const cb__json *row, void *to, cb_error
 {
     cb__model_start *start = to;
     char name[48];
-    cb_status status = need_text(row, "curve", name, sizeof name, err);
+    cb_status status = cb__model_need_text(row, "curve", name, sizeof name, err);
     if (status == CB_OK)
         status = find_curve(m, name, &start->series, err);
     if (status == CB_OK)
-        status = need_bytes(row, "lo_bytes", INT64_MAX, &start->lo_bytes, err);
+        status = cb__model_need_bytes(row, "lo_bytes", INT64_MAX, &start->lo_bytes, err);
     if (status == CB_OK)
-        status = need_bytes(row, "hi_bytes", INT64_MAX, &start->hi_bytes, err);
+        status = cb__model_need_bytes(row, "hi_bytes", INT64_MAX, &start->hi_bytes, err);
     if (status == CB_OK)
-        status = need_figure(row, "to", FIGURE_MIN, &start->to, err);
+        status = cb__model_need_figure(row, "to", CB__FIGURE_MIN, &start->to, err);
     if (status == CB_OK && start->lo_bytes >= start->hi_bytes)
         status = cb_error_set(err, CB_USAGE, "'lo_bytes' is not below 'hi_bytes'");
     return status;
@@ -462,15 +352,16 @@ static cb_status read_scratch(cb_model *m, const cb__json *row, void *to, cb_err
     static const char *const paths[] = {"shared", "global"};
     cb__model_scratch *scratch = to;
     (void)m;
-    cb_status status = need_word(row, "path", paths, 2, scratch->path, sizeof scratch->path, err);
+    cb_status status =
+        cb__model_need_word(row, "path", paths, 2, scratch->path, sizeof scratch->path, err);
     if (status == CB_OK)
-        status = need_int(row, "width", 1, CB__WIDTH_MAX, &scratch->width, err);
+        status = cb__model_need_int(row, "width", 1, CB__WIDTH_MAX, &scratch->width, err);
     if (status == CB_OK)
-        status = need_int(row, "stride", 1, CB__STRIDE_MAX, &scratch->stride, err);
+        status = cb__model_need_int(row, "stride", 1, CB__STRIDE_MAX, &scratch->stride, err);
     if (status == CB_OK)
-        status = need_interval(row, "gb_per_s", FIGURE_MIN, &scratch->gb_per_s, err);
+        status = cb__model_need_interval(row, "gb_per_s", CB__FIGURE_MIN, &scratch->gb_per_s, err);
     if (status == CB_OK)
-        status = need_verdict(row, &scratch->verdict, err);
+        status = cb__model_need_verdict(row, &scratch->verdict, err);
     return status;
 }
 
@@ -482,12 +373,12 @@ static cb_status read_banks(cb_model *m, const cb__json *object, cb_error *err)
         return CB_OK;
     cb_status status = cb__json_is_object(banks) ? CB_OK : cb_error_set(err, CB_USAGE, "no object");
     if (status == CB_OK)
-        status = need_int(banks, "banks", 0, CB__BANKS_MAX, &m->banks.banks, err);
+        status = cb__model_need_int(banks, "banks", 0, CB__BANKS_MAX, &m->banks.banks, err);
     if (status == CB_OK)
-        status = need_int(banks, "bank_bytes", m->banks.banks ? 1 : 0, CB__BANK_BYTES_MAX,
-                          &m->banks.bank_bytes, err);
+        status = cb__model_need_int(banks, "bank_bytes", m->banks.banks ? 1 : 0, CB__BANK_BYTES_MAX,
+                                    &m->banks.bank_bytes, err);
     if (status == CB_OK)
-        status = need_figure(banks, "misfit", 0, &m->banks.misfit, err);
+        status = cb__model_need_figure(banks, "misfit", 0, &m->banks.misfit, err);
     cb_error_prefix(err, "banks");
     return status;
 }
@@ -510,7 +401,7 @@ static cb_status check_ceilings(const cb_model *m, const cb__json *object, cb_er
         const cb__model_ceiling *best = cb__model_ceiling_best(m, repeated[i], cb_model_workers(m));
         cb__interval x = {0};
         if (best)
-            status = need_interval(ceilings, repeated[i], FIGURE_MIN, &x, err);
+            status = cb__model_need_interval(ceilings, repeated[i], CB__FIGURE_MIN, &x, err);
         else if (cb__json_is_object(cb__json_get(ceilings, repeated[i])))
             status = cb_error_set(err, CB_USAGE, "'%s' is not among 'ceilings_by'", repeated[i]);
         if (best && status == CB_OK && !same_interval(x, best->gb_per_s))
@@ -573,7 +464,7 @@ static cb_status read_key(cb_model *m, const cb__json *root, const char *identit
                               "it has schema '%.100s', this program reads '" CB__MODEL_SCHEMA "'",
                               schema);
     if (status == CB_OK)
-        status = need_text(root, "identity", m->identity, sizeof m->identity, err);
+        status = cb__model_need_text(root, "identity", m->identity, sizeof m->identity, err);
     if (status == CB_OK && !cb__model_identity_ok(m->identity))
         status = cb_error_set(err, CB_USAGE,
                               "'identity' is '%s', must be letters, digits, '.', '_' and '-'",
@@ -588,17 +479,17 @@ static cb_status read_key(cb_model *m, const cb__json *root, const char *identit
 static cb_status read_provenance(cb_model *m, const cb__json *root, cb_error *err)
 {
     const cb__json *tool = cb__json_get(root, "tool");
-    cb_status status = need_text(root, "device", m->device, sizeof m->device, err);
+    cb_status status = cb__model_need_text(root, "device", m->device, sizeof m->device, err);
     if (status == CB_OK)
-        status = need_text(root, "name", m->name, sizeof m->name, err);
+        status = cb__model_need_text(root, "name", m->name, sizeof m->name, err);
     if (status == CB_OK)
-        status = need_text(root, "written", m->written, sizeof m->written, err);
+        status = cb__model_need_text(root, "written", m->written, sizeof m->written, err);
     if (status == CB_OK && !cb__json_is_object(tool))
         status = cb_error_set(err, CB_USAGE, "'tool' is %s", tool ? "no object" : "missing");
     if (status == CB_OK) {
-        status = need_text(tool, "version", m->version, sizeof m->version, err);
+        status = cb__model_need_text(tool, "version", m->version, sizeof m->version, err);
         if (status == CB_OK)
-            status = need_text(tool, "source_id", m->source_id, sizeof m->source_id, err);
+            status = cb__model_need_text(tool, "source_id", m->source_id, sizeof m->source_id, err);
         cb_error_prefix(err, "tool");
     }
     int64_t seed = 0;
@@ -606,15 +497,15 @@ static cb_status read_provenance(cb_model *m, const cb__json *root, cb_error *er
         status = cb__json_need_i64(root, "seed", 0, INT64_MAX, &seed, err);
     m->seed = (uint64_t)seed;
     if (status == CB_OK)
-        status = need_bool(root, "quick", &m->quick, err);
+        status = cb__model_need_bool(root, "quick", &m->quick, err);
     if (status == CB_OK)
-        status = need_bool(root, "complete", &m->complete, err);
+        status = cb__model_need_bool(root, "complete", &m->complete, err);
     if (status == CB_OK && cb__json_get(root, "dropped"))
-        status = need_text(root, "dropped", m->dropped, sizeof m->dropped, err);
+        status = cb__model_need_text(root, "dropped", m->dropped, sizeof m->dropped, err);
     if (status == CB_OK)
-        status = need_int(root, "threads", 1, WORKERS_MAX, &m->threads, err);
+        status = cb__model_need_int(root, "threads", 1, WORKERS_MAX, &m->threads, err);
     if (status == CB_OK)
-        status = need_int(root, "sweeps", 0, SWEEPS_MAX, &m->sweeps, err);
+        status = cb__model_need_int(root, "sweeps", 0, SWEEPS_MAX, &m->sweeps, err);
     return status;
 }
 

@@ -17,10 +17,10 @@ enum { OCTAVES = 64, CHUNK_WORDS = 8192, LINE_BYTES = 64, QUEUED_PASSES_MAX = 25
  * are in memory, where the variants differ little. */
 #define LONG_PASS_NS 3e6
 
-/* What drives sets of one octave best. A size of its own is an uneven share of the lanes of a device,
- * differently in each variant: there all are tried at each size, and the best two measured. With the
- * best four of an octave one sweep in six had left out the variant that drove a size best, by up to
- * 20 % (H200, 2026-11). */
+/* What drives sets of one octave best. A size of its own is an uneven share of the lanes of a
+ * device, differently in each variant: there all are tried at each size, and the best two measured.
+ * With the best four of an octave one sweep in six had left out the variant that drove a size best,
+ * by up to 20 % (H200, 2026-11). */
 enum { BEST = 2, QUEUED_BEST = CB__JOB_VARIANTS_MAX, MEASURED = 2 };
 typedef struct drive {
     int best[CB__JOB_VARIANTS_MAX]; /* variants */

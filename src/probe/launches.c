@@ -151,7 +151,8 @@ cb_status cb__sweep_time(cb__sweeping *s, const cb__bound *work, double *ns, cb_
     return cb__sweep_times(s, work, 1, ns, err);
 }
 
-cb_status cb__sweep_in_turn(cb__sweeping *s, const cb__bound *work, int n, double *ns, cb_error *err)
+cb_status cb__sweep_in_turn(cb__sweeping *s, const cb__bound *work, int n, double *ns,
+                            cb_error *err)
 {
     timed turns[CB__TURNS_MAX] = {{0}};
     cb_status status = CB_OK;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/chip.h"
 #include "report/levels.h"
 #include "report/report.h"
 
@@ -151,5 +152,6 @@ void cb__report_model(const cb_model *model, bool color, cb__buf *out)
     figures(model, "ceiling, GB/s", mixes, 3, cb_model_ceiling, out);
     figures(model, "compute, Gop/s", types, 3, cb_model_compute, out);
     figures(model, "floor, ns", modes, 2, cb_model_floor, out);
+    cb__report_chip(model, out);
     failed_checks(model, color, out);
 }

@@ -2,10 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/chip.h"
 #include "report/levels.h"
 #include "report/report.h"
-
-enum { PADDED_ROW = 128 };
 
 typedef struct table {
     const cb__probe *probe;
@@ -37,18 +36,6 @@ static void head(const table *t)
     cb__buf_puts(t->out, "\n");
 }
 
-/* "40..64 KiB", "512 KiB..2 MiB" */
-static void range_text(double lo, double hi, char text[56])
-{
-    char from[24], to[24];
-    cb__bytes_text(lo, from);
-    cb__bytes_text(hi, to);
-    char *unit = strchr(from, ' ');
-    if (unit && strcmp(unit, strchr(to, ' ')) == 0)
-        *unit = '\0';
-    snprintf(text, 56, "%s..%s", from, to);
-}
-
 static void knee_cell(const table *t, const cb__model_knee *knee)
 {
     enum { WIDTH = 26 };
@@ -57,7 +44,7 @@ static void knee_cell(const table *t, const cb__model_knee *knee)
         cb__buf_printf(t->out, "%-*s", WIDTH, "not resolved");
         return;
     }
-    range_text((double)knee->lo_bytes, (double)knee->hi_bytes, text);
+    cb__range_text((double)knee->lo_bytes, (double)knee->hi_bytes, text);
     int length = (int)strlen(text), rest = WIDTH - length - 1;
     cb__buf_printf(t->out, "%s ", text);
     if (knee->verdict == CB_VERDICT_OK)
@@ -129,7 +116,7 @@ static void knee_line(const table *t, const cb__model_knee *k)
     const cb__series *s = &t->model->series[k->series];
     char curve[48], range[56], from[16], to[16], level[24];
     cb__series_name(s, curve);
-    range_text((double)k->lo_bytes, (double)k->hi_bytes, range);
+    cb__range_text((double)k->lo_bytes, (double)k->hi_bytes, range);
     cb__figure_text(k->from, from);
     cb__figure_text(k->to, to);
     cb__knee_name(t->model, k, level);
@@ -262,32 +249,6 @@ static void figures(const table *t, block b)
     }
 }
 
-/* The fewest bytes behind rows of 128 that each width needs, and what they save, as timed. */
-static void paddings(const table *t)
-{
-    const cb__banks *b = &t->model->banks;
-    bool begun = false;
-    for (int width = 4; width <= 16; width *= 2) {
-        cb_figure pad, bare, padded;
-        if (cb_model_best_pad(t->model, PADDED_ROW, (uint64_t)width, &pad, NULL) != CB_OK ||
-            cb_model_scratch_cost(t->model, PADDED_ROW, (uint64_t)width, &bare, NULL) != CB_OK ||
-            cb_model_scratch_cost(t->model, PADDED_ROW + (uint64_t)pad.mid, (uint64_t)width,
-                                  &padded, NULL) != CB_OK)
-            continue;
-        if (!begun)
-            cb__buf_printf(t->out, "\nshared memory, %d banks of %d bytes (misfit %.1f %%)\n",
-                           b->banks, b->bank_bytes, 100 * b->misfit);
-        begun = true;
-        cb__buf_printf(t->out,
-                       "  rows of %d, %2d bytes a lane: padded by %.0f they are read %.1fx as fast "
-                       "[%.1f, %.1f]\n",
-                       PADDED_ROW, width, pad.mid, bare.mid / padded.mid, bare.lo / padded.hi,
-                       bare.hi / padded.lo);
-    }
-    if (!begun && t->model->nscratch)
-        cb__buf_puts(t->out, "\nshared memory: no padding of rows of 128 bytes was confirmed\n");
-}
-
 static void points(const table *t)
 {
     int counts[CB_VERDICT_OK + 1] = {0}, total = 0;
@@ -368,7 +329,7 @@ void cb__report_probe_table(const cb__probe *probe, const cb_model *model, bool 
     figures(&t, (block){"ceilings, GB/s", ceiling_at, model->nceilings, plain_text});
     figures(&t, (block){"floors", floor_at, model->nfloors, cb__time_text});
     figures(&t, (block){"compute, Gop/s", compute_at, model->ncomputes, plain_text});
-    paddings(&t);
+    cb__report_chip(model, out);
     controls(&t);
     if (verbose)
         every_point(&t);
