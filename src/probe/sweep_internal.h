@@ -4,7 +4,7 @@
 
 #include "probe/sweep.h"
 
-enum { CB__PASSES_MAX = 1365, CB__KEPT_MAX = 96, CB__SWEEP_READINGS_MAX = 101, CB__TURNS_MAX = 3 };
+enum { CB__PASSES_MAX = 1365, CB__KEPT_MAX = 96, CB__SWEEP_READINGS_MAX = 101, CB__TURNS_MAX = 5 };
 #define CB__WORTH_NS 60e6 /* of all readings of one size together, where it can be helped */
 
 /* Code that was built, for every launch of it. */
