@@ -124,7 +124,8 @@ static void write_pick(cb__buf *line)
 
 static void write_sweep(cb__buf *line)
 {
-    cb__reading readings[] = {{100, 1, 3e9, nan_value, 1, 1}, {20.5, 1.01, nan_value, 1.5, 0, 0}};
+    cb__reading readings[] = {{100, 1, 3e9, nan_value, 1, 1, 90, 120},
+                              {20.5, 1.01, nan_value, 1.5, 0, 0, nan_value, nan_value}};
     cb__sweep_answer a = {.jobs = {{true, readings, 2}, {false, NULL, 1}},
                           .njobs = 2,
                           .pages = {1 << 21, 1 << 20, true},
@@ -333,6 +334,8 @@ static void the_other_answers_come_back(void **state)
     assert_true(r[1].value == 20.5 && r[1].folded == 1.01 && r[1].edge_gain == 1.5);
     assert_true(r[0].clock_hz == 3e9 && isnan(r[1].clock_hz) && isnan(r[0].edge_gain));
     assert_true(r[0].variant == 1 && r[0].covered == 1 && r[1].covered == 0);
+    assert_true(r[0].low >= 90 && r[0].low <= 90 && r[0].high >= 120 && r[0].high <= 120);
+    assert_true(isnan(r[1].low) && isnan(r[1].high));
     assert_true(sweep.pages.known && sweep.pages.huge_bytes == 1 << 20);
     assert_int_equal(sweep.distinct_words, 4095);
     assert_true(sweep.steal_s == 0.25 && sweep.wall_s == 1.5 && sweep.involuntary == 7);
