@@ -326,7 +326,7 @@ static void a_device_is_one_group_of_all_multiprocessors(void **state)
         assert_int_equal(l1->bytes[l1->n - 1], MIB(64));
         const cb__planned_job *chain = job_named(g, "random");
         assert_int_equal(chain->bytes[0], 4096);
-        assert_int_equal(chain->bytes[chain->n - 1], is_quick ? MIB(256) : MIB(512));
+        assert_int_equal(chain->bytes[chain->n - 1], MIB(256));
     }
 }
 

@@ -3,6 +3,8 @@
  * where on the chip it lies: each reading is of several, spread over all. */
 #include <inttypes.h>
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +13,14 @@
 #include "probe/sweep_internal.h"
 #include "stats/order.h"
 
-enum { LINE_BYTES = 64, STEPS_MAX = 1 << 24, PAIRS = 5, FILL_PARTS = 16, PLACES = 7 };
+enum {
+    LINE_BYTES = 64,
+    STEPS_MAX = 1 << 24,
+    PAIRS = 5,
+    FILL_PARTS = 16,
+    FILL_THREADS = 8,
+    PLACES = 7
+};
 #define READING_NS 1.5e6
 #define PLACE_READING_NS 1e6
 /* Filling goes through the lines in the chain's own order, so that caches are as a walk leaves
@@ -24,7 +33,7 @@ enum { LINE_BYTES = 64, STEPS_MAX = 1 << 24, PAIRS = 5, FILL_PARTS = 16, PLACES 
 /* What all of them read before that. Lines that were read again and again are given up last: after
  * bandwidth was measured, 20 MiB that had just been read came from memory still, 337 ns and not 147
  * (H200, 2026-11). */
-#define PURGE_OVER_CACHE 16
+#define PURGE_OVER_CACHE 8
 
 typedef struct chasing {
     cb__sweeping *s;
@@ -64,6 +73,36 @@ static cb_status walk(chasing *c, int64_t steps, double *ns, cb_error *err)
     return status == CB_OK ? cb__sweep_time(c->s, &launch, ns, err) : status;
 }
 
+/* The host's part of it, of a chain for a device: a second of a sweep on one thread. */
+typedef struct filling {
+    const cb_kernel *kernel;
+    const cb_problem *problem;
+    uint64_t seed;
+    int operand;
+    char *to;
+    atomic_int next; /* part */
+} filling;
+
+static void *fill_parts(void *arg)
+{
+    filling *f = arg;
+    for (int part; (part = atomic_fetch_add(&f->next, 1)) < FILL_PARTS;)
+        f->kernel->fill(f->problem, f->seed, f->operand, 0, f->to, part, FILL_PARTS);
+    return NULL;
+}
+
+/* Threads that cannot be had leave their parts to the others. */
+static void fill_on_all(filling *f)
+{
+    pthread_t threads[FILL_THREADS - 1];
+    int n = 0;
+    while (n < FILL_THREADS - 1 && pthread_create(&threads[n], NULL, fill_parts, f) == 0)
+        n++;
+    fill_parts(f);
+    while (n > 0)
+        pthread_join(threads[--n], NULL);
+}
+
 /* The chain of this size, made by the kernel's own definition. */
 static cb_status link_lines(chasing *c, cb_error *err)
 {
@@ -78,10 +117,12 @@ static cb_status link_lines(chasing *c, cb_error *err)
     while (b.c.kernel->operands[chain].role != CB_STREAM)
         chain++;
     c->s->random = false;
-    for (int part = 0; part < FILL_PARTS; part++) {
-        b.c.kernel->fill(&problem, c->s->sweep->seed, chain, 0, c->chain, part, FILL_PARTS);
-        cb__sweep_say(c->s, 0);
-    }
+    filling f = {b.c.kernel, &problem, c->s->sweep->seed, chain, c->chain, 0};
+    if (is_host_memory(c))
+        fill_parts(&f);
+    else
+        fill_on_all(&f);
+    cb__sweep_say(c->s, 0);
     return is_host_memory(c)
                ? CB_OK
                : c->s->target.ops->write(c->s->target.device, c->s->set, c->chain, c->bytes, err);

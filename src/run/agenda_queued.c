@@ -6,8 +6,8 @@
 
 #include "run/agenda_internal.h"
 
-/* Chains are made on the host, a line at a time. */
-enum { CHAIN_MAX = 512 << 20, QUICK_CHAIN_MAX = 256 << 20, CHAIN_MIN = 4096 };
+/* Chains are made on the host, a line at a time: over 4x the last cache of what there is. */
+enum { CHAIN_MAX = 256 << 20, CHAIN_MIN = 4096 };
 enum { STRIDE_MAX = 1024 };
 
 /* What is compiled, which takes 0.15 s each the first time, and tried an octave: blocks that stay
@@ -145,8 +145,7 @@ void cb__agenda_queued(const cb__probe_request *request, const cb__device_info *
         add(request, g, CB__JOB_FLOOR, floors[i], 0, 0, 0);
     add(request, g, CB__JOB_BANDWIDTH, "write", largest, smallest, quick ? 1 : 2);
     add(request, g, CB__JOB_BANDWIDTH, "copy", largest, smallest, quick ? 1 : 2);
-    add(request, g, CB__JOB_LATENCY, "random", fmin(largest, quick ? QUICK_CHAIN_MAX : CHAIN_MAX),
-        CHAIN_MIN, quick ? 2 : 3);
+    add(request, g, CB__JOB_LATENCY, "random", fmin(largest, CHAIN_MAX), CHAIN_MIN, quick ? 2 : 3);
     for (int i = 0; i < 6 && has_code(request, "scratch_read"); i++)
         add(request, g, CB__JOB_SCRATCH, paths[i], 0, 0, 0);
     for (int i = 0; i < 5; i++)

@@ -10,7 +10,8 @@ static inline uint64_t next_of(const char *chain, uint64_t offset)
 /* Loads that wait for no other. */
 static void lead_in(const char *chain, const cb__chase_order *order, uint64_t hops, uint64_t start)
 {
-    uint64_t hop = (start + order->lines - hops % order->lines) % order->lines;
+    hops = hops < order->lines ? hops : order->lines;
+    uint64_t hop = (start + order->lines - hops) % order->lines;
     for (; hops > 0; hops--) {
         *(const volatile uint64_t *)(const void *)(chain +
                                                    cb__chase_line(order, hop) * CB__CHASE_LINE);

@@ -94,12 +94,16 @@ __device__ __forceinline__ u64 follow_far(u64 chain, u64 offset, int steps)
     return offset;
 }
 
-/* The hops before `start`, by all threads of the block. */
-__device__ __forceinline__ void lead_in(u64 chain, u64 key, u64 lines, u64 hops, u64 start)
+/* The hops before `start`, by all threads of the block. What comes of them is used, or the loads
+ * would be left out: volatile says that to the compiler, and not to the assembler. */
+__device__ __forceinline__ u64 lead_in(u64 chain, u64 key, u64 lines, u64 hops, u64 start)
 {
-    u64 first = (start + lines - hops % lines) % lines;
-    for (u64 i = threadIdx.x; i < hops; i += THREADS)
-        next_far(chain, line_of(key, lines, (first + i) % lines) * LINE);
+    u64 first = (start + lines - hops % lines) % lines, met = 0;
+    for (u64 i = threadIdx.x; i < hops; i += THREADS) {
+        u64 hop = first + i;
+        met |= next_far(chain, line_of(key, lines, hop < lines ? hop : hop - lines) * LINE);
+    }
+    return met;
 }
 
 /* With `place` there is a block for each multiprocessor, and each of them gets one: none is done
@@ -123,7 +127,10 @@ extern "C" __global__ __launch_bounds__(THREADS) void chase(const u64 *chain, u6
     if (!is_at(place))
         return;
     u64 key = chain[KEY_WORD], lines = (u64)bytes / LINE, first = (u64)chain;
-    lead_in(first, key, lines, (u64)lead, (u64)start % lines);
+    u64 hops = (u64)lead < lines ? (u64)lead : lines;
+    u64 met = lead_in(first, key, lines, hops, (u64)start % lines);
+    if (met % LINE != 0) /* never: offsets are of lines */
+        *end = met;
     __syncthreads();
     if (threadIdx.x != 0)
         return;

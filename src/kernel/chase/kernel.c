@@ -25,9 +25,9 @@ static const cb_choice PARAMS[] = {
      .max = INT64_C(1) << 40,
      .preset = 0},
     {.name = "lead",
-     .help =
-         "hops before the start that are read first, as many at once as can be: caches are then "
-         "as a walk leaves them",
+     .help = "hops before the start, all at most, that are read first, many at once: caches are "
+             "then as "
+             "a walk leaves them",
      .min = 0,
      .max = INT64_C(1) << 30,
      .preset = 0},
