@@ -14,10 +14,10 @@
 #include "base/json.h"
 #include "probe/probe.h"
 
-#define RECORD CB_SOURCE_DIR "/docs/results/h200/probe-1.json"
+#define RECORDS CB_SOURCE_DIR "/docs/results/h200/"
 #define MIB(n) ((uint64_t)(n) << 20)
 
-static cb__probe recorded;
+static cb__probe recorded, quick;
 
 static double number(const cb__json *v)
 {
@@ -35,15 +35,15 @@ static void read_series(const cb__json *v, cb__probe_series *s)
         s->bytes[i] = cb__json_i64(cb__json_at(bytes, (size_t)i), 0);
     for (size_t sweep = 0; sweep < cb__json_size(sweeps); sweep++)
         for (int i = 0; i < s->n; i++) {
-            static const char *const fields[] = {"value", "folded", "clock_hz", "edge_gain"};
+            static const char *const fields[] = {"value",     "folded", "clock_hz",
+                                                 "edge_gain", "low",    "high"};
             const cb__json *row = cb__json_at(sweeps, sweep);
-            double x[4];
-            for (int f = 0; f < 4; f++)
+            double x[6];
+            for (int f = 0; f < 6; f++)
                 x[f] = number(cb__json_at(cb__json_get(row, fields[f]), (size_t)i));
             int covered =
                 (int)cb__json_i64(cb__json_at(cb__json_get(row, "covered"), (size_t)i), -1);
-            s->readings[sweep][i] =
-                (cb__reading){x[0], x[1], x[2], x[3], 0, covered, (double)NAN, (double)NAN};
+            s->readings[sweep][i] = (cb__reading){x[0], x[1], x[2], x[3], 0, covered, x[4], x[5]};
         }
 }
 
@@ -62,13 +62,12 @@ static void read_groups(const cb__json *raw, cb__probe *p)
     }
 }
 
-static int read_record(void **state)
+static int read_record(const char *path, cb__probe *to)
 {
     static char text[1 << 20];
-    (void)state;
     cb__json *json = NULL;
     cb_error err = CB_ERROR_INIT;
-    FILE *file = fopen(RECORD, "r");
+    FILE *file = fopen(path, "r");
     if (!file)
         return -1;
     size_t size = fread(text, 1, sizeof text, file);
@@ -76,20 +75,27 @@ static int read_record(void **state)
     if (cb__json_parse(text, size, "record", &json, &err) != CB_OK)
         return -1;
     const cb__json *raw = cb__json_get(json, "raw"), *series = cb__json_get(raw, "series");
-    recorded.device = (cb__device_info){.name = "H200",
-                                        .threads = 132,
-                                        .queued = true,
-                                        .caches = {{1, 233472, 132}, {2, 62914560, 1}},
-                                        .ncaches = 2,
-                                        .llc_bytes = 62914560,
-                                        .peak_bytes_per_s = 33454.08e9,
-                                        .peak_dram_bytes_per_s = 4814.304e9};
-    read_groups(raw, &recorded);
-    recorded.complete = true;
+    to->device = (cb__device_info){.name = "H200",
+                                   .threads = 132,
+                                   .queued = true,
+                                   .caches = {{1, 233472, 132}, {2, 62914560, 1}},
+                                   .ncaches = 2,
+                                   .llc_bytes = 62914560,
+                                   .peak_bytes_per_s = 33454.08e9,
+                                   .peak_dram_bytes_per_s = 4814.304e9};
+    read_groups(raw, to);
+    to->complete = true;
     for (size_t i = 0; i < cb__json_size(series); i++)
-        read_series(cb__json_at(series, i), &recorded.series[recorded.nseries++]);
+        read_series(cb__json_at(series, i), &to->series[to->nseries++]);
     cb__json_free(json);
     return 0;
+}
+
+static int read_records(void **state)
+{
+    (void)state;
+    return read_record(RECORDS "probe-1.json", &recorded) ||
+           read_record(RECORDS "probe-quick.json", &quick);
 }
 
 static cb_model *judged(cb__probe *p)
@@ -158,6 +164,37 @@ static void figures_are_those_of_the_card(void **state)
     assert_true(x.lo >= 45e6 && x.hi <= 90e6);
     assert_int_equal(cb_model_capacity(m, 1, CB_RANDOM_PATTERN, 1, &x, NULL), CB_OK);
     assert_true(x.lo >= 128e3 && x.hi <= 512e3);
+    cb_model_free(m);
+}
+
+/* By the code of today, on the card: nothing is unstable, and latency has three levels. */
+static void a_clean_probe_is_judged_clean(void **state)
+{
+    (void)state;
+    static const double levels[][2] = {{18.5, 20.5}, {135, 155}, {325, 350}};
+    cb_model *m = judged(&quick);
+    const cb__model_knee *knees[2] = {NULL, NULL};
+    int random = -1, n = 0;
+    for (int i = 0; i < m->nchecks; i++)
+        assert_int_not_equal(m->checks[i].status, CB__FAIL);
+    for (int i = 0; i < m->nseries; i++) {
+        random = m->series[i].kind == CB__LATENCY ? i : random;
+        for (int k = 0; k < m->series[i].n; k++)
+            assert_true(m->series[i].points[k].verdict >= CB_VERDICT_LOWER_BOUND);
+    }
+    for (int i = 0; i < m->nknees; i++)
+        if (m->knees[i].series == random && n < 2)
+            knees[n++] = &m->knees[i];
+    assert_int_equal(n, 2);
+    for (int k = 0; k < m->series[random].n; k++) {
+        const cb__point *p = &m->series[random].points[k];
+        int level = p->bytes <= knees[0]->lo_bytes                                     ? 0
+                    : p->bytes >= knees[0]->hi_bytes && p->bytes <= knees[1]->lo_bytes ? 1
+                    : p->bytes >= knees[1]->hi_bytes                                   ? 2
+                                                                                       : -1;
+        assert_true(level < 0 || (p->low >= levels[level][0] && p->high <= levels[level][1]));
+    }
+    assert_true(knees[1]->last && knees[1]->lo_bytes >= MIB(20) && knees[1]->hi_bytes <= MIB(96));
     cb_model_free(m);
 }
 
@@ -340,6 +377,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(controls_pass_or_do_not_apply),
         cmocka_unit_test(figures_are_those_of_the_card),
+        cmocka_unit_test(a_clean_probe_is_judged_clean),
         cmocka_unit_test(a_rise_is_no_knee),
         cmocka_unit_test(sweeps_disagree_where_that_is_no_fault),
         cmocka_unit_test(a_level_is_an_interval_over_the_chip),
@@ -347,5 +385,5 @@ int main(void)
         cmocka_unit_test(the_first_caches_bound_what_is_read_from_them),
         cmocka_unit_test(scratch_rows_become_banks_and_paddings),
     };
-    return cmocka_run_group_tests(tests, read_record, NULL);
+    return cmocka_run_group_tests(tests, read_records, NULL);
 }

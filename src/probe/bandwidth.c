@@ -22,8 +22,6 @@ enum { OCTAVES = 64, CHUNK_WORDS = 8192, LINE_BYTES = 64, QUEUED_PASSES_MAX = 25
  * With the best four of an octave one sweep in six had left out the variant that drove a size best,
  * by up to 20 % (H200, 2026-11). */
 enum { BEST = 2, QUEUED_BEST = CB__JOB_VARIANTS_MAX, MEASURED = 2 };
-/* In memory the variants of a device differ by 1 %. */
-enum { MEMORY_OVER_CACHE = 4 };
 typedef struct drive {
     int best[CB__JOB_VARIANTS_MAX]; /* variants */
     int nbest;
@@ -340,8 +338,7 @@ static cb_status choose(mixing *m, uint64_t bytes, int variants[MEASURED], doubl
                         int *n, cb_error *err)
 {
     const drive *d = &m->octaves[octave_of(bytes)];
-    bool device = m->s->info.queued, memory = bytes > MEMORY_OVER_CACHE * m->s->info.llc_bytes;
-    int most = device && !memory ? MEASURED : 1, tried = device && memory ? BEST : d->nbest;
+    int most = m->s->info.queued ? MEASURED : 1;
     cb_status status = CB_OK;
     variants[0] = d->best[0];
     ns[0] = d->pass_ns;
@@ -349,7 +346,7 @@ static cb_status choose(mixing *m, uint64_t bytes, int variants[MEASURED], doubl
     if (d->pass_ns > LONG_PASS_NS)
         return CB_OK;
     *n = 0;
-    for (int i = 0; i < d->nbest && i < tried && status == CB_OK; i++) {
+    for (int i = 0; i < d->nbest && status == CB_OK; i++) {
         double pass_ns = 0;
         status = time_pass(m, d->best[i], bytes, &pass_ns, err);
         int at = *n;

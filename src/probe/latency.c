@@ -30,9 +30,9 @@ enum {
 /* What a multiprocessor reads of the chain before it walks, by all of its threads; twice, since a
  * line that lies in the other half of the second cache has a copy in the near one from then on. */
 #define LEAD_OVER_CACHE 1.25
-/* What all of them read before that. Lines that were read again and again are given up last: after
- * bandwidth was measured, 20 MiB that had just been read came from memory still, 337 ns and not 147
- * (H200, 2026-11). */
+/* What all of them read before that. What bandwidth was measured on stays for long against lines
+ * that are read once: without, 8 MiB that all had read twice were walked at 170 to 217 ns,
+ * differently in each process, and with it at 146 in every one (H200, 2026-11). */
 #define PURGE_OVER_CACHE 8
 
 typedef struct chasing {
