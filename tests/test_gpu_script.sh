@@ -208,7 +208,7 @@ rm -rf "$out"
 expect 0 "planted: alu_chain+1% 1 of 1: status 0" planted --count 1 --coldbench "$program" --device fake
 "$program" run gemv_q4@act=bf16 --shape 256x256 --shape 1024x256 --budget 2 --submit batched \
     --cache cold -q --device fake:noise=0,llc=64KiB --json "$out/run-bf16-1.json" >"$scratch/said" 2>&1 || fault "coldbench run failed"
-cp "$root/docs/results/h200/probe-1.json" "$out/"
+cp "$root/docs/results/h200/earlier/probe-1.json" "$out/"
 expect 0 "1 comparisons: 0 called different" summary
 said "| bf16 | 1 | cold | 0.20 | 38 |"
 said "| read ceiling, GB/s | 4682 [4675, 4688] |"

@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "probe/probe.h"
 
-#define RECORDS CB_SOURCE_DIR "/docs/results/h200/"
+#define RECORDS CB_SOURCE_DIR "/docs/results/h200/earlier/"
 #define MIB(n) ((uint64_t)(n) << 20)
 
 static cb__probe recorded, quick;
