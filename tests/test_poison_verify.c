@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "measure/poison.h"
 #include "measure/verify.h"
@@ -258,6 +259,36 @@ static void every_byte_of_a_guard_counts_with_its_distance(void **state)
     bench_fini(&b);
 }
 
+/* Outputs that were found right once are known again by their bits, whatever lies around them. */
+static void outputs_are_known_again_whatever_lies_around_them(void **state)
+{
+    (void)state;
+    bench b;
+    bench_init(&b, 1);
+    launch(&b, 3);
+    uint64_t right = cb__outputs_digest(&b.c, &b.plan, b.slot[0]);
+    assert_true(cb__outputs_digest(&b.c, &b.plan, b.slot[1]) == right);
+    cb__findings f = {0};
+    cb__verify_guards(&b.c, &b.plan, seed, 4, b.slot[0], &f);
+    assert_int_equal(f.slots, 1);
+    assert_int_equal(f.elements, 0);
+    assert_int_equal(f.guard_bytes, 0);
+    b.slot[0][b.plan.offset[TOY_Y] + ROWS * sizeof(float)] ^= 1;
+    assert_true(cb__outputs_digest(&b.c, &b.plan, b.slot[0]) == right);
+    cb__verify_guards(&b.c, &b.plan, seed, 4, b.slot[0], &f);
+    assert_int_equal(f.guard_bytes, 1);
+    for (uint64_t i = 0; i < ROWS; i++) {
+        uint32_t bits;
+        memcpy(&bits, &output(&b, 1)[i], sizeof bits);
+        bits ^= 1;
+        memcpy(&output(&b, 1)[i], &bits, sizeof bits);
+        assert_true(cb__outputs_digest(&b.c, &b.plan, b.slot[1]) != right);
+        bits ^= 1;
+        memcpy(&output(&b, 1)[i], &bits, sizeof bits);
+    }
+    bench_fini(&b);
+}
+
 static void what_is_outside_the_bound_is_shown_with_its_values(void **state)
 {
     (void)state;
@@ -349,6 +380,7 @@ int main(void)
         cmocka_unit_test(unwritten_elements_are_counted_from_the_first),
         cmocka_unit_test(equal_to_one_poison_is_written),
         cmocka_unit_test(every_byte_of_a_guard_counts_with_its_distance),
+        cmocka_unit_test(outputs_are_known_again_whatever_lies_around_them),
         cmocka_unit_test(what_is_outside_the_bound_is_shown_with_its_values),
         cmocka_unit_test(a_bound_that_is_no_number_lets_nothing_pass),
         cmocka_unit_test(nan_and_inf_are_counted_where_the_definition_is_finite),

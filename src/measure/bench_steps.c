@@ -79,9 +79,10 @@ cb_status cb__bench_verify(cb__bench *bench, cb__cache_state state, cb__submit s
                            cb__exchange *exchange, cb_error *err)
 {
     int handed = slots_at_a_time(bench);
+    int poisoned = bench->plan->restores ? bench->plan->batch : handed;
     cb_status status = CB_OK;
     for (int phase = 0; phase < 2 && status == CB_OK; phase++) {
-        for (int i = 0; i < bench->plan->batch && status == CB_OK; i++)
+        for (int i = 0; i < poisoned && status == CB_OK; i++)
             status = poison(bench, i, phase, err);
         if (status == CB_OK)
             status = run_first_batch(bench, &bench->kernel.arms[state], submit, err);

@@ -1,6 +1,7 @@
 #include "measure/poison.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "coldbench/random.h"
@@ -84,12 +85,46 @@ static void element(const cb_operand *operand, uint64_t word, void *to)
     }
 }
 
+static inline uint32_t bits_of(double lo, double width, bool real, uint64_t word)
+{
+    float value = (float)(lo + width * cb_random_f64(word));
+    uint32_t bits;
+    memcpy(&bits, &value, 4);
+    return real ? bits : (uint32_t)word;
+}
+
 /* The common case without a call an element: outputs are large. */
-static void fill_f32(const cb_operand *operand, uint64_t key, float *to, uint64_t n)
+static inline void fill_words(const cb_operand *operand, bool real, uint64_t key, uint32_t *to,
+                              uint64_t n)
 {
     double lo = operand->lo, width = operand->hi - operand->lo;
     for (uint64_t i = 0; i < n; i++)
-        to[i] = (float)(lo + width * cb_random_f64(cb_random_word(key, i)));
+        to[i] = bits_of(lo, width, real, cb_random_word(key, i));
+}
+
+/* No element has the bits that `before` gives it. */
+static inline void fill_other_words(const cb_operand *operand, bool real, uint64_t key,
+                                    uint64_t before, uint32_t *to, uint64_t n)
+{
+    double lo = operand->lo, width = operand->hi - operand->lo;
+    for (uint64_t i = 0; i < n; i++) {
+        uint32_t bits = bits_of(lo, width, real, cb_random_word(key, i));
+        to[i] = bits ^ (bits == bits_of(lo, width, real, cb_random_word(before, i)));
+    }
+}
+
+static void fill_32(const cb_operand *operand, uint64_t key, uint64_t before, int phase,
+                    uint32_t *to, uint64_t n)
+{
+    bool real = operand->type == CB_F32;
+    if (real && phase == 1)
+        fill_other_words(operand, true, key, before, to, n);
+    else if (real)
+        fill_words(operand, true, key, to, n);
+    else if (phase == 1)
+        fill_other_words(operand, false, key, before, to, n);
+    else
+        fill_words(operand, false, key, to, n);
 }
 
 void cb__poison_fill(const cb_operand *operand, uint64_t seed, int index, int slot, int phase,
@@ -100,8 +135,8 @@ void cb__poison_fill(const cb_operand *operand, uint64_t seed, int index, int sl
                                  (uint64_t)slot * CB__PHASES + (unsigned)phase);
     uint64_t before =
         cb_random_key(seed, 0x706f69736f6e0000u + (unsigned)index, (uint64_t)slot * CB__PHASES);
-    if (operand->type == CB_F32 && phase != 1) {
-        fill_f32(operand, key, to, bytes / size);
+    if (operand->type == CB_F32 || operand->type == CB_U32 || operand->type == CB_I32) {
+        fill_32(operand, key, before, phase, to, bytes / size);
         return;
     }
     for (uint64_t i = 0; i < bytes / size; i++) {

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coldbench/random.h"
+#include "device/digest.h"
 #include "measure/poison.h"
 
 uint64_t cb__reference_elements(const cb__case *c)
@@ -72,33 +74,53 @@ static void verify_guards(const unsigned char *expected, const unsigned char *af
     }
 }
 
-void cb__verify_slot(const cb__case *c, const cb__plan *plan, const cb__reference *reference,
-                     uint64_t seed, int slot, int set, const void *after, cb__findings *f)
+void cb__verify_guards(const cb__case *c, const cb__plan *plan, uint64_t seed, int slot,
+                       const void *after, cb__findings *f)
 {
     unsigned char *expected = malloc(plan->slot_bytes);
-    const unsigned char *bytes = after;
-    uint64_t at = 0, first = 0;
+    uint64_t at = 0;
     if (expected)
         cb__poison_guards(c, plan, seed, slot, expected);
-    for (int i = 0; i < c->kernel->noperands; i++) {
+    for (int i = 0; i < c->kernel->noperands && expected; i++) {
         if (!cb__role_is_written(c->kernel->operands[i].role))
             continue;
         int64_t end = (int64_t)(plan->offset[i] + c->packed_bytes[i]);
-        if (expected)
-            verify_guards(expected, bytes, at, plan->offset[i], end, f);
-        verify_operand(c, i, reference, set, first, bytes + plan->offset[i], f);
-        first += c->logical_bytes[i] / cb__type_bytes(c->kernel->operands[i].type);
+        verify_guards(expected, after, at, plan->offset[i], end, f);
         at = (uint64_t)end;
         uint64_t next = plan->slot_bytes;
-        if (expected)
-            verify_guards(expected, bytes, at,
-                          next < at + CB__GUARD_BYTES ? next : at + CB__GUARD_BYTES, end, f);
+        verify_guards(expected, after, at,
+                      next < at + CB__GUARD_BYTES ? next : at + CB__GUARD_BYTES, end, f);
         at += CB__GUARD_BYTES;
     }
     if (!expected) /* what could not be looked at is not called clean */
         f->guard_bytes++;
     free(expected);
     f->slots++;
+}
+
+void cb__verify_slot(const cb__case *c, const cb__plan *plan, const cb__reference *reference,
+                     uint64_t seed, int slot, int set, const void *after, cb__findings *f)
+{
+    uint64_t first = 0;
+    cb__verify_guards(c, plan, seed, slot, after, f);
+    for (int i = 0; i < c->kernel->noperands; i++) {
+        if (!cb__role_is_written(c->kernel->operands[i].role))
+            continue;
+        verify_operand(c, i, reference, set, first, (const unsigned char *)after + plan->offset[i],
+                       f);
+        first += c->logical_bytes[i] / cb__type_bytes(c->kernel->operands[i].type);
+    }
+}
+
+uint64_t cb__outputs_digest(const cb__case *c, const cb__plan *plan, const void *after)
+{
+    uint64_t digest = 0;
+    for (int i = 0; i < c->kernel->noperands; i++)
+        if (cb__role_is_written(c->kernel->operands[i].role))
+            digest =
+                cb_random_mix(digest + cb__digest((const unsigned char *)after + plan->offset[i],
+                                                  c->packed_bytes[i]));
+    return digest;
 }
 
 void cb__verify_written(const cb__case *c, const cb__plan *plan, uint64_t seed, int slot,

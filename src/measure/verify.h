@@ -39,6 +39,12 @@ typedef struct cb__findings {
 void cb__verify_slot(const cb__case *c, const cb__plan *plan, const cb__reference *reference,
                      uint64_t seed, int slot, int set, const void *after, cb__findings *findings);
 
+/* The guards alone, of a slot whose outputs are known to be right. */
+void cb__verify_guards(const cb__case *c, const cb__plan *plan, uint64_t seed, int slot,
+                       const void *after, cb__findings *findings);
+/* Of what the outputs of a slot hold, whatever lies around them. */
+uint64_t cb__outputs_digest(const cb__case *c, const cb__plan *plan, const void *after);
+
 /* Two launches over poisons 0 and 1 on the same set: elements still equal to their poison both
  * times were never written. */
 void cb__verify_written(const cb__case *c, const cb__plan *plan, uint64_t seed, int slot,
