@@ -84,6 +84,20 @@ static void figures(cb__json_writer *w, const cb__run_row *row)
     cb__json_put_real(w, "floor_share", cb__floor_share(e));
 }
 
+static void put_stages(cb__json_writer *w, const cb__run_case *c)
+{
+    static const char *const names[CB__STAGES] = {[CB__STAGE_SHAPES] = "other_shapes",
+                                                  [CB__STAGE_FILL] = "filling",
+                                                  [CB__STAGE_TWIN] = "choosing_twin",
+                                                  [CB__STAGE_ROUNDS] = "rounds",
+                                                  [CB__STAGE_INPUTS] = "inputs_looked_at"};
+    cb__json_key(w, "stages_s");
+    cb__json_object(w);
+    for (int i = 0; i < CB__STAGES; i++)
+        cb__json_put_real(w, names[i], c->stages_s[i]);
+    cb__json_end(w);
+}
+
 static void result(cb__json_writer *w, const cb__run_case *c, const cb__run_row *row)
 {
     const cb__evidence *e = &row->evidence;
@@ -108,6 +122,7 @@ static void result(cb__json_writer *w, const cb__run_case *c, const cb__run_row 
     ring(w, c, e);
     cb__json_put_text(w, "residency", *row->residency ? row->residency : NULL);
     cb__json_put_real(w, "prepare_ns", c->prepare_ns);
+    put_stages(w, c);
     cb__json_put_text(w, "telemetry", *c->telemetry ? c->telemetry : NULL);
     samples(w, row);
     cb__json_put_int(w, "rounds", e->rounds);

@@ -227,20 +227,51 @@ static const cb__entry *same_slot(const cb__mode_answer *m, int slot, int phase)
     return NULL;
 }
 
+static bool is_right(const cb__session *s, int set, uint64_t digest)
+{
+    for (int i = 0; i < s->nright; i++)
+        if (s->right[i].set == set && s->right[i].digest == digest)
+            return true;
+    return false;
+}
+
+static bool is_clean(const cb__findings *f)
+{
+    return !f->unwritten && !f->guard_bytes && !f->nonfinite && !f->beyond && !f->vacuous;
+}
+
+/* Bits that were compared with the reference once are not compared with it again: large outputs
+ * take longer to compare than to compute. */
+static void verify_entry(cb__session *s, const cb__entry *e, int set, uint64_t digest,
+                         uint64_t seed, const void *after, cb__findings *f)
+{
+    const cb__case *c = &s->out->c;
+    const cb__plan *plan = &s->out->plan;
+    if (is_right(s, set, digest)) {
+        cb__verify_guards(c, plan, seed, e->slot, after, f);
+        f->elements += s->expected.elements;
+        return;
+    }
+    cb__verify_slot(c, plan, &s->expected, seed, e->slot, set, after, f);
+    if (is_clean(f) && s->nright < CB__RIGHT_MAX)
+        s->right[s->nright++] = (cb__right){set, digest};
+}
+
 static void verify_mode(cb__session *s, const cb__mode_answer *m, uint64_t seed, cb__findings *f)
 {
     const cb__case *c = &s->out->c;
+    const cb__plan *plan = &s->out->plan;
     const unsigned char *base = s->exchange.base;
     for (int i = 0; i < m->nentries; i++) {
         const cb__entry *e = &m->entries[i];
+        uint64_t digest = cb__outputs_digest(c, plan, base + e->offset);
         int set = c->kernel->rotates || e->set < s->expected.sets ? e->set : -1;
         if (set >= 0)
-            cb__verify_slot(c, &s->out->plan, &s->expected, seed, e->slot, set, base + e->offset,
-                            f);
+            verify_entry(s, e, set, digest, seed, base + e->offset, f);
         const cb__entry *second = e->phase == 0 ? same_slot(m, e->slot, 1) : NULL;
-        if (second)
-            cb__verify_written(c, &s->out->plan, seed, e->slot, base + e->offset,
-                               base + second->offset, f);
+        /* The two poisons differ in every element: where the outputs are equal, all are written. */
+        if (second && cb__outputs_digest(c, plan, base + second->offset) != digest)
+            cb__verify_written(c, plan, seed, e->slot, base + e->offset, base + second->offset, f);
     }
 }
 

@@ -5,14 +5,12 @@
 
 /* Each dimension's multiple times these: all ones; odd ones; few rows and wide, and the other way
  * round. */
-static const int64_t times[][CB_DIMS_MAX] = {
+static const int64_t times[CB__RAGGED_SHAPES][CB_DIMS_MAX] = {
     {1, 1, 1, 1, 1, 1},
     {3, 7, 5, 3, 3, 3},
     {37, 131, 41, 3, 3, 3},
     {517, 9, 43, 5, 3, 3},
 };
-
-enum { SHAPES = sizeof times / sizeof *times };
 
 static void shape_text(const cb_kernel *k, int which, char *text, size_t size)
 {
@@ -23,6 +21,47 @@ static void shape_text(const cb_kernel *k, int which, char *text, size_t size)
             value = k->dims[i].multiple_of;
         at += (size_t)snprintf(text + at, size - at, "%s%" PRId64, i ? "x" : "", value);
     }
+}
+
+/* A rule of the kernel's own may forbid a shape that its dimensions allow: then there is none. */
+static cb_status open_one(cb__session *s, int which, cb__ragged *ragged, cb_error *err)
+{
+    cb__session *sub = cb__arena_alloc(s->arena, sizeof *sub);
+    cb__run_case *out = cb__arena_alloc(s->arena, sizeof *out);
+    cb__run_request *request = cb__arena_alloc(s->arena, sizeof *request);
+    char *shape = ragged->shapes[ragged->n];
+    cb_error refused = CB_ERROR_INIT;
+    if (!sub || !out || !request)
+        return cb_error_set(err, CB_NO_MEMORY, "no memory for a case");
+    shape_text(s->out->c.kernel, which, shape, sizeof ragged->shapes[0]);
+    *request = *s->request;
+    request->shape = shape;
+    request->caches[CB__COLD] = false;
+    request->caches[CB__WARM] = true;
+    if (cb__run_plan(request, &s->out->device, out, &refused) != CB_OK)
+        return CB_OK;
+    ragged->sessions[ragged->n++] = sub;
+    sub->ragged = true;
+    cb_status status = cb__session_open(sub, request, s->arena, s->crew, out, err);
+    if (status != CB_OK)
+        cb_error_prefix(err, "shape %s", shape);
+    return status;
+}
+
+cb_status cb__ragged_open(cb__session *s, cb__ragged *ragged, cb_error *err)
+{
+    cb_status status = CB_OK;
+    ragged->n = 0;
+    for (int i = 0; i < CB__RAGGED_SHAPES && s->out->c.kernel->ndims > 0 && status == CB_OK; i++)
+        status = open_one(s, i, ragged, err);
+    return status;
+}
+
+void cb__ragged_close(cb__ragged *ragged)
+{
+    for (int i = 0; i < ragged->n; i++)
+        cb__session_close(ragged->sessions[i]);
+    ragged->n = 0;
 }
 
 static cb_status verify(cb__session *sub, cb_error *err)
@@ -38,49 +77,29 @@ static cb_status verify(cb__session *sub, cb_error *err)
 /* Code that is wrong in one submit mode is wrong. */
 static void merge(cb__session *s, const cb__session *sub, const char *shape)
 {
+    bool failed = false;
     for (int i = 0; i < s->out->nrows; i++)
         for (int j = 0; j < sub->out->nrows; j++) {
             cb__evidence *to = &s->out->rows[i].evidence;
             const cb__evidence *from = &sub->out->rows[j].evidence;
             cb__findings_merge(&to->findings, &from->findings, shape);
             to->inputs_changed = to->inputs_changed || from->inputs_changed;
+            failed = failed || from->launch.status != CB_OK;
             if (from->launch.status != CB_OK && to->launch.status == CB_OK)
                 cb_error_set(&to->launch, CB_WRONG, "shape %s: %s", shape, from->launch.message);
         }
+    if (failed)
+        cb__crew_dismiss_helper(s->crew);
 }
 
-static cb_status one_shape(cb__session *s, const char *shape, cb_error *err)
+cb_status cb__ragged_verify(cb__session *s, cb__ragged *ragged, cb_error *err)
 {
-    cb__session *sub = cb__arena_alloc(s->arena, sizeof *sub);
-    cb__run_case *out = cb__arena_alloc(s->arena, sizeof *out);
-    if (!sub || !out)
-        return cb_error_set(err, CB_NO_MEMORY, "no memory for a case");
-    cb__run_request request = *s->request;
-    request.shape = shape;
-    request.caches[CB__COLD] = false;
-    request.caches[CB__WARM] = true;
-    cb_error refused = CB_ERROR_INIT;
-    /* A rule of the kernel's own may forbid a shape that its dimensions allow. */
-    if (cb__run_plan(&request, &s->out->device, out, &refused) != CB_OK)
-        return CB_OK;
-    cb_status status = cb__session_open(sub, &request, s->arena, out, err);
-    if (status == CB_OK)
-        status = verify(sub, err);
-    merge(s, sub, shape);
-    cb__session_close(sub);
-    if (status != CB_OK)
-        cb_error_prefix(err, "shape %s", shape);
-    return status;
-}
-
-cb_status cb__session_ragged(cb__session *s, cb_error *err)
-{
-    const cb_kernel *k = s->out->c.kernel;
     cb_status status = CB_OK;
-    for (int i = 0; i < SHAPES && k->ndims > 0 && status == CB_OK; i++) {
-        char shape[80];
-        shape_text(k, i, shape, sizeof shape);
-        status = one_shape(s, shape, err);
+    for (int i = 0; i < ragged->n && status == CB_OK; i++) {
+        status = verify(ragged->sessions[i], err);
+        merge(s, ragged->sessions[i], ragged->shapes[i]);
+        if (status != CB_OK)
+            cb_error_prefix(err, "shape %s", ragged->shapes[i]);
     }
     return status;
 }

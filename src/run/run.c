@@ -120,18 +120,29 @@ static cb_status memory_files(cb__session *s, cb_error *err)
     return status;
 }
 
-cb_status cb__session_fill(cb__session *s, cb_error *err)
+cb__work cb__session_filling(const cb__session *s)
 {
     cb__work work = common_work(s->request, "fill");
     work.ring_fd = s->ring.fd;
     work.reference_fd = s->reference.fd;
+    return work;
+}
+
+/* Memory that a virtual machine has never had before comes at 200 MB/s at worst, without a word in
+ * between. */
+double cb__session_patience_s(const cb__session *s)
+{
+    return (double)s->out->plan.memory_bytes / 2e8;
+}
+
+cb_status cb__session_fill(cb__session *s, cb_error *err)
+{
+    cb__work work = cb__session_filling(s);
     cb__json *answer = NULL;
     say(s->request, "filling", -1);
-    /* Memory that a virtual machine has never had before comes at 200 MB/s at worst, without a word
-     * in between. */
-    cb__asker patient = s->request->asker;
-    patient.silence_s += (double)s->out->plan.memory_bytes / 2e8;
-    cb_status status = cb__ask(&patient, &work, "fill", &answer, err);
+    cb_status status =
+        s->ragged ? cb__crew_ask(s->crew, &work, "fill", &answer, err)
+                  : cb__crew_filled(s->crew, &work, cb__session_patience_s(s), &answer, err);
     if (status == CB_OK)
         status = cb__fill_answer_read(answer, s->arena, &s->filled, err);
     cb__json_free(answer);
@@ -154,7 +165,7 @@ static cb_status pick(cb__session *s, cb_error *err)
         work.twins[work.ntwins++] = s->candidates[i];
     cb__json *answer = NULL;
     say(s->request, "choosing the twin", -1);
-    cb_status status = cb__ask(&s->request->asker, &work, "pick", &answer, err);
+    cb_status status = cb__crew_ask(s->crew, &work, "pick", &answer, err);
     if (status == CB_OK)
         status = cb__pick_answer_read(answer, &s->picked, err);
     cb__json_free(answer);
@@ -219,7 +230,8 @@ cb_status cb__session_round(cb__session *s, cb_error *err)
     if (!round)
         return cb_error_set(err, CB_NO_MEMORY, "no memory for a round's samples");
     say(s->request, "round", s->nrounds);
-    cb_status status = cb__ask(&s->request->asker, &work, "round", &answer, err);
+    cb_status status = s->ragged ? cb__crew_ask(s->crew, &work, "round", &answer, err)
+                                 : cb__crew_round(s->crew, &work, "round", &answer, err);
     if (status == CB_OK)
         status = cb__round_answer_read(answer, &work, &s->out->plan, s->arena, round, err);
     cb__json_free(answer);
@@ -319,7 +331,7 @@ static cb_status digest(cb__session *s, cb_error *err)
     work.ring_fd = s->ring.fd;
     cb__json *answer = NULL;
     uint64_t found = 0;
-    cb_status status = cb__ask(&s->request->asker, &work, "digest", &answer, err);
+    cb_status status = cb__crew_ask(s->crew, &work, "digest", &answer, err);
     if (status == CB_OK)
         status = cb__digest_answer_read(answer, &found, err);
     cb__json_free(answer);
@@ -356,27 +368,35 @@ static cb_status absorb(cb__session *s, cb_status status, cb_error *err)
 
 static cb_status measure(cb__session *s, cb_error *err)
 {
-    cb_status status = cb__session_fill(s, err);
-    if (status == CB_OK)
-        status = pick(s, err);
-    if (status == CB_OK)
-        status = rounds(s, err);
-    if (status == CB_OK)
-        status = digest(s, err);
+    cb_status (*const steps[])(cb__session *, cb_error *) = {cb__session_fill, pick, rounds,
+                                                             digest};
+    const cb__stage_name names[] = {CB__STAGE_FILL, CB__STAGE_TWIN, CB__STAGE_ROUNDS,
+                                    CB__STAGE_INPUTS};
+    cb_status status = CB_OK;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && status == CB_OK; i++) {
+        uint64_t start_ns = cb__clock_ns();
+        status = steps[i](s, err);
+        s->out->stages_s[names[i]] = (double)(cb__clock_ns() - start_ns) * 1e-9;
+    }
     return status;
 }
 
 cb_status cb__session_open(cb__session *s, const cb__run_request *request, cb__arena *arena,
-                           cb__run_case *out, cb_error *err)
+                           cb__crew *crew, cb__run_case *out, cb_error *err)
 {
     s->request = request;
+    s->crew = crew;
     s->out = out;
     s->arena = arena;
     s->start_ns = cb__clock_ns();
     s->ring = s->reference = s->exchange = (cb__region)CB__REGION_INIT;
     out->complete = true;
     rows(s);
-    return memory_files(s, err);
+    cb_status status = memory_files(s, err);
+    cb__crew_knows(crew, s->ring.fd);
+    cb__crew_knows(crew, s->reference.fd);
+    cb__crew_knows(crew, s->exchange.fd);
+    return status;
 }
 
 void cb__session_close(cb__session *s)
@@ -386,18 +406,39 @@ void cb__session_close(cb__session *s)
     cb__region_fini(&s->exchange);
 }
 
+/* Other shapes are looked at while operands are filled. */
+static cb_status verify_others(cb__session *s, cb__ragged *ragged, cb_error *err)
+{
+    uint64_t start_ns = cb__clock_ns();
+    cb__work fill = cb__session_filling(s);
+    cb_status status = cb__ragged_open(s, ragged, err);
+    if (status == CB_OK)
+        status = cb__crew_begin(s->crew, &fill, cb__session_patience_s(s), err);
+    if (status == CB_OK)
+        status = cb__ragged_verify(s, ragged, err);
+    s->out->stages_s[CB__STAGE_SHAPES] = (double)(cb__clock_ns() - start_ns) * 1e-9;
+    return status;
+}
+
 cb_status cb__run_measure(const cb__run_request *request, cb__arena *arena, cb__run_case *out,
                           cb_error *err)
 {
     cb__session *s = cb__arena_alloc(arena, sizeof *s);
-    if (!s)
+    cb__crew *crew = cb__arena_alloc(arena, sizeof *crew);
+    cb__ragged ragged = {.n = 0};
+    if (!s || !crew)
         return cb_error_set(err, CB_NO_MEMORY, "no memory for a case");
-    cb_status status = cb__session_open(s, request, arena, out, err);
+    cb_status status = cb__crew_init(crew, &request->asker, request->device, request->threads, err);
+    if (status != CB_OK)
+        return status;
+    status = cb__session_open(s, request, arena, crew, out, err);
     if (status == CB_OK)
-        status = cb__session_ragged(s, err);
+        status = verify_others(s, &ragged, err);
     cb__session_judge(s);
     if (status == CB_OK && !any_wrong(s)) /* what is wrong already is not timed */
         status = measure(s, err);
+    cb__crew_fini(crew);
+    cb__ragged_close(&ragged);
     status = absorb(s, status, err);
     cb__session_judge(s);
     out->wall_s = (double)(cb__clock_ns() - s->start_ns) * 1e-9;

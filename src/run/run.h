@@ -47,6 +47,16 @@ typedef struct cb__run_row {
     char residency[160];
 } cb__run_row;
 
+/* Where the time of a case goes. */
+typedef enum cb__stage_name {
+    CB__STAGE_SHAPES, /* verifying other shapes; a GPU's rings are filled meanwhile */
+    CB__STAGE_FILL,
+    CB__STAGE_TWIN, /* choosing it */
+    CB__STAGE_ROUNDS,
+    CB__STAGE_INPUTS, /* whether anything wrote into the operands */
+    CB__STAGES
+} cb__stage_name;
+
 typedef struct cb__run_case {
     cb__case c;
     cb__plan plan;
@@ -54,7 +64,7 @@ typedef struct cb__run_case {
     char twins[2][96]; /* the variant picked for each cache state; "" without one */
     cb__run_row rows[CB__MODES_MAX];
     int nrows;
-    double wall_s, measure_s, prepare_ns;
+    double wall_s, measure_s, prepare_ns, stages_s[CB__STAGES];
     char telemetry[160]; /* of the last round; "": none */
     bool complete;
 } cb__run_case;
