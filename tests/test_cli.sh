@@ -186,7 +186,7 @@ said '"schema": "coldbench/1"'
 said '"complete": true'
 
 # ---- the same seed: the same record ----
-stable() { sed -E '/"(started|startup_s|load1|prepare_ns)":|involuntary switches"/d' "$1"; }
+stable() { sed -E '/"(started|startup_s|load1|prepare_ns|(shapes|filling|twin|rounds|inputs)_s)":|involuntary switches"/d' "$1"; }
 cp "$scratch/out" "$scratch/first"
 expect 0 -- run gemv_q4 --shape 1024x4096 $quick --json -
 stable "$scratch/first" >"$scratch/a"

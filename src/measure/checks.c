@@ -77,14 +77,15 @@ static void outputs(judge *j)
     else
         add(j, "guards", CB_VERDICT_WRONG, true, seen, "%s",
             f->slots ? "the zones around outputs are unchanged" : nothing);
+    bool held = j->e->complete && (j->e->rounds || j->e->inputs_held);
     add(j, "inputs", CB_VERDICT_WRONG, true,
-        j->e->inputs_changed             ? CB__FAIL
-        : j->e->complete && j->e->rounds ? CB__PASS
-                                         : CB__SKIP,
+        j->e->inputs_changed ? CB__FAIL
+        : held               ? CB__PASS
+                             : CB__SKIP,
         "%s",
-        j->e->inputs_changed             ? "the digest of the inputs changed while measuring"
-        : j->e->complete && j->e->rounds ? "the digest of all inputs is what it was"
-                                         : "the inputs were not looked at again");
+        j->e->inputs_changed ? "the digest of the inputs changed while measuring"
+        : held               ? "the digest of all inputs is what it was"
+                             : "the inputs were not looked at again");
     if (f->vacuous)
         add(j, "bound", CB_VERDICT_WRONG, true, CB__SKIP,
             "the bound of %llu elements is wider than all plausible values: it proves nothing%s",
@@ -152,6 +153,10 @@ static void cold(judge *j)
     const cb__evidence *e = j->e;
     if (e->cache != CB__COLD)
         return;
+    if (*e->kept) {
+        add(j, "cold", CB_VERDICT_CONTAMINATED, true, CB__FAIL, "%s", e->kept);
+        return;
+    }
     if (e->proofs == 0) {
         add(j, "cold", CB_VERDICT_CONTAMINATED, true, CB__SKIP, "no proof of coldness was made");
         return;

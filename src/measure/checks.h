@@ -24,6 +24,7 @@ typedef struct cb__evidence {
         unclear; /* a process went wrong that this one shared, and whose fault it was is open */
     cb__findings findings; /* of all rounds; the pre-timing and the timed launches */
     bool inputs_changed;
+    bool inputs_held; /* on other shapes, whatever became of this one */
     uint64_t sampled_words, distinct_words;
     cb__pages pages;
     bool has_twin;
@@ -35,6 +36,7 @@ typedef struct cb__evidence {
     double floor_ns;
     int twin_sums_seen, twin_sums_wrong;
     int twin_candidates;
+    char kept[160]; /* what the device says of lines that it keeps in its caches; "": none */
     /* the cold state's proof; intervals over rounds, n = 0 where none was made */
     int proofs;
     cb__interval kernel_2k_over_k, twin_2k_over_k;

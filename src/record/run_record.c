@@ -86,12 +86,12 @@ static void figures(cb__json_writer *w, const cb__run_row *row)
 
 static void put_stages(cb__json_writer *w, const cb__run_case *c)
 {
-    static const char *const names[CB__STAGES] = {[CB__STAGE_SHAPES] = "other_shapes",
-                                                  [CB__STAGE_FILL] = "filling",
-                                                  [CB__STAGE_TWIN] = "choosing_twin",
-                                                  [CB__STAGE_ROUNDS] = "rounds",
-                                                  [CB__STAGE_INPUTS] = "inputs_looked_at"};
-    cb__json_key(w, "stages_s");
+    static const char *const names[CB__STAGES] = {[CB__STAGE_SHAPES] = "shapes_s",
+                                                  [CB__STAGE_FILL] = "filling_s",
+                                                  [CB__STAGE_TWIN] = "twin_s",
+                                                  [CB__STAGE_ROUNDS] = "rounds_s",
+                                                  [CB__STAGE_INPUTS] = "inputs_s"};
+    cb__json_key(w, "stages");
     cb__json_object(w);
     for (int i = 0; i < CB__STAGES; i++)
         cb__json_put_real(w, names[i], c->stages_s[i]);

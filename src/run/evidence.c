@@ -285,6 +285,8 @@ void cb__session_verify(cb__session *s, const cb__round_answer *round, uint64_t 
             e->launch = m->launch;
         if (round->has_digest && round->digest != s->filled.digest)
             e->inputs_changed = true;
+        if (*round->kept)
+            memcpy(e->kept, round->kept, sizeof e->kept);
         if (m->twin_set < 0)
             continue;
         e->twin_sums_seen++;

@@ -84,6 +84,7 @@ static void merge(cb__session *s, const cb__session *sub, const char *shape)
             const cb__evidence *from = &sub->out->rows[j].evidence;
             cb__findings_merge(&to->findings, &from->findings, shape);
             to->inputs_changed = to->inputs_changed || from->inputs_changed;
+            to->inputs_held = sub->nrounds > 0 && !from->inputs_changed;
             failed = failed || from->launch.status != CB_OK;
             if (from->launch.status != CB_OK && to->launch.status == CB_OK)
                 cb_error_set(&to->launch, CB_WRONG, "shape %s: %s", shape, from->launch.message);

@@ -218,7 +218,7 @@ cb_status cb__session_round(cb__session *s, cb_error *err)
     work.ring_fd = s->ring.fd;
     work.exchange_fd = s->exchange.fd;
     work.exchange_bytes = s->exchange.bytes;
-    work.digest = s->nrounds == 0;
+    work.digest = s->nrounds == 0 || s->crew->together; /* a GPU's takes no time */
     work.nmodes = s->nmodes;
     memcpy(work.modes, s->modes, sizeof work.modes);
     share_time(s, &work);
@@ -335,6 +335,14 @@ static cb_status digest(cb__session *s, cb_error *err)
     if (status == CB_OK)
         status = cb__digest_answer_read(answer, &found, err);
     cb__json_free(answer);
+    bool kept = status == CB_WRONG; /* no launch was made */
+    for (int i = 0; i < s->out->nrows && kept; i++)
+        snprintf(s->out->rows[i].evidence.kept, sizeof s->out->rows[i].evidence.kept, "%.*s",
+                 (int)sizeof s->out->rows[i].evidence.kept - 1, err->message);
+    if (kept) {
+        cb_error_clear(err);
+        return CB_OK;
+    }
     for (int i = 0; i < s->out->nrows && status == CB_OK; i++)
         if (found != s->filled.digest)
             s->out->rows[i].evidence.inputs_changed = true;
@@ -407,12 +415,12 @@ void cb__session_close(cb__session *s)
 }
 
 /* Other shapes are looked at while operands are filled. */
-static cb_status verify_others(cb__session *s, cb__ragged *ragged, cb_error *err)
+static cb_status verify_others(cb__session *s, cb__ragged *ragged, bool timed, cb_error *err)
 {
     uint64_t start_ns = cb__clock_ns();
     cb__work fill = cb__session_filling(s);
     cb_status status = cb__ragged_open(s, ragged, err);
-    if (status == CB_OK)
+    if (status == CB_OK && timed)
         status = cb__crew_begin(s->crew, &fill, cb__session_patience_s(s), err);
     if (status == CB_OK)
         status = cb__ragged_verify(s, ragged, err);
@@ -420,12 +428,23 @@ static cb_status verify_others(cb__session *s, cb__ragged *ragged, cb_error *err
     return status;
 }
 
-cb_status cb__run_measure(const cb__run_request *request, cb__arena *arena, cb__run_case *out,
-                          cb_error *err)
+static cb_status work(cb__session *s, bool timed, cb_error *err)
+{
+    cb__ragged ragged = {.n = 0};
+    cb_status status = verify_others(s, &ragged, timed, err);
+    cb__session_judge(s);
+    if (status == CB_OK && timed && !any_wrong(s)) /* what is wrong already is not timed */
+        status = measure(s, err);
+    cb__crew_fini(s->crew);
+    cb__ragged_close(&ragged);
+    return status;
+}
+
+static cb_status run_case(const cb__run_request *request, cb__arena *arena, bool timed,
+                          cb__run_case *out, cb_error *err)
 {
     cb__session *s = cb__arena_alloc(arena, sizeof *s);
     cb__crew *crew = cb__arena_alloc(arena, sizeof *crew);
-    cb__ragged ragged = {.n = 0};
     if (!s || !crew)
         return cb_error_set(err, CB_NO_MEMORY, "no memory for a case");
     cb_status status = cb__crew_init(crew, &request->asker, request->device, request->threads, err);
@@ -433,15 +452,22 @@ cb_status cb__run_measure(const cb__run_request *request, cb__arena *arena, cb__
         return status;
     status = cb__session_open(s, request, arena, crew, out, err);
     if (status == CB_OK)
-        status = verify_others(s, &ragged, err);
-    cb__session_judge(s);
-    if (status == CB_OK && !any_wrong(s)) /* what is wrong already is not timed */
-        status = measure(s, err);
-    cb__crew_fini(crew);
-    cb__ragged_close(&ragged);
+        status = work(s, timed, err);
     status = absorb(s, status, err);
     cb__session_judge(s);
     out->wall_s = (double)(cb__clock_ns() - s->start_ns) * 1e-9;
     cb__session_close(s);
     return status;
+}
+
+cb_status cb__run_measure(const cb__run_request *request, cb__arena *arena, cb__run_case *out,
+                          cb_error *err)
+{
+    return run_case(request, arena, true, out, err);
+}
+
+cb_status cb__run_verify(const cb__run_request *request, cb__arena *arena, cb__run_case *out,
+                         cb_error *err)
+{
+    return run_case(request, arena, false, out, err);
 }

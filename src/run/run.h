@@ -83,6 +83,11 @@ cb_status cb__run_plan(const cb__run_request *request, const cb__device_info *in
 cb_status cb__run_measure(const cb__run_request *request, cb__arena *arena, cb__run_case *out,
                           cb_error *err);
 
+/* As cb__run_measure, without timing it: verifies it on other shapes, which takes a few launches.
+ * The rows' checks of what is right are all that is said. */
+cb_status cb__run_verify(const cb__run_request *request, cb__arena *arena, cb__run_case *out,
+                         cb_error *err);
+
 /* Smallest budget of a planned case, in whole seconds: below it not even its ring can be filled. */
 double cb__run_budget_min(const cb__run_case *c);
 

@@ -250,6 +250,7 @@ void cb__round_answer_write(const cb__round_answer *a, cb__buf *line)
     cb__json_put_int(&w, "huge_bytes", (int64_t)a->pages.huge_bytes);
     cb__json_put_real(&w, "clock_hz", a->clock_hz);
     cb__json_put_text(&w, "telemetry", a->telemetry);
+    cb__json_put_text(&w, "kept", a->kept);
     cb__json_put_int(&w, "measured_ns", (int64_t)a->measured_ns);
     cb__json_put_int(&w, "elapsed_ns", (int64_t)a->elapsed_ns);
     cb__json_put_real(&w, "steal_s", a->steal_s);
@@ -348,6 +349,18 @@ static void read_proof(const cb__json *json, int pairs, cb__round_answer *a, cb_
     a->asymptote = (cb__asymptote){v[4], v[5]};
 }
 
+/* A launch that took its device down leaves nothing to look at, and a device that keeps lines in
+ * its caches says that instead. */
+static bool has_excuse(const cb__round_answer *a)
+{
+    if (*a->kept)
+        return true;
+    for (int i = 0; i < a->nmodes; i++)
+        if (a->modes[i].launch.status != CB_OK)
+            return true;
+    return false;
+}
+
 cb_status cb__round_answer_read(const cb__json *json, const cb__work *work, const cb__plan *plan,
                                 cb__arena *arena, cb__round_answer *a, cb_error *err)
 {
@@ -360,15 +373,16 @@ cb_status cb__round_answer_read(const cb__json *json, const cb__work *work, cons
     a->nmodes = work->nmodes;
     if (cb__json_get(json, "proof"))
         read_proof(json, work->proof_pairs, a, &own);
-    a->has_digest = cb__json_get(json, "digest") != NULL;
-    if (a->has_digest || work->digest)
-        a->digest = hex(json, "digest", &own);
     int64_t resident = cb__answer_int(json, "resident_bytes", -1, INT64_MAX, &own);
     a->pages.known = resident >= 0;
     a->pages.resident_bytes = resident > 0 ? (size_t)resident : 0;
     a->pages.huge_bytes = (size_t)cb__answer_int(json, "huge_bytes", 0, INT64_MAX, &own);
     a->clock_hz = cb__answer_real(json, "clock_hz", &own);
     cb__answer_text(json, "telemetry", a->telemetry, sizeof a->telemetry, &own);
+    cb__answer_text(json, "kept", a->kept, sizeof a->kept, &own);
+    a->has_digest = cb__json_get(json, "digest") != NULL;
+    if (a->has_digest || (work->digest && !has_excuse(a)))
+        a->digest = hex(json, "digest", &own);
     a->measured_ns = (uint64_t)cb__answer_int(json, "measured_ns", 0, TIME_MAX_NS, &own);
     a->elapsed_ns = (uint64_t)cb__answer_int(json, "elapsed_ns", 0, TIME_MAX_NS, &own);
     a->steal_s = cb__answer_real(json, "steal_s", &own);

@@ -437,6 +437,12 @@ static cb_status do_round(serving *s, cb__buf *line, cb_error *err)
     if (answer.has_digest)
         status = cb__bench_digest(bench, &answer.digest, err);
     if (status == CB_WRONG) { /* a launch took the device down, as the modes have said */
+        bool failed = false;
+        for (int i = 0; i < answer.nmodes; i++)
+            failed = failed || answer.modes[i].launch.status != CB_OK;
+        if (!failed)
+            snprintf(answer.kept, sizeof answer.kept, "%.*s", (int)sizeof answer.kept - 1,
+                     err->message);
         answer.has_digest = false;
         cb_error_clear(err);
         status = CB_OK;
@@ -488,8 +494,11 @@ static cb_status do_digest(serving *s, cb__buf *line, cb_error *err)
 static cb_status do_open(serving *s, cb__buf *line, cb_error *err)
 {
     void *memory = NULL;
+    uint64_t digest = 0; /* its code is not compiled where nothing can be */
     const cb__backend *ops = s->target.ops;
     cb_status status = ops->alloc(s->target.device, 1, CB__PAGES_HUGE, &memory, err);
+    if (status == CB_OK)
+        status = ops->digest(s->target.device, memory, 1, &digest, err);
     ops->free(s->target.device, memory);
     if (status == CB_OK && ops->clock_hz)
         ops->clock_hz(s->target.device);

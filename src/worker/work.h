@@ -120,6 +120,7 @@ typedef struct cb__round_answer {
     cb__pages pages;
     double clock_hz;      /* 0: unknown */
     char telemetry[160];  /* after timing; "": none */
+    char kept[160];       /* why what rotates is not cold, as the device says; "": it may be */
     uint64_t measured_ns; /* inside timed blocks, by the device's clock */
     uint64_t elapsed_ns;  /* of the device's clock, the whole round */
     double steal_s, wall_s;
