@@ -11,8 +11,8 @@ typedef struct selftest_options {
     bool quick, load;
 } selftest_options;
 
-static const char *const part_words[] = {"faults", "timer", "aa", "planted", NULL};
-enum { PART_FAULTS, PART_TIMER, PART_AA, PART_PLANTED };
+static const char *const part_words[] = {"faults", "launches", "timer", "aa", "planted", NULL};
+enum { PART_FAULTS, PART_LAUNCHES, PART_TIMER, PART_AA, PART_PLANTED };
 
 static const cb__option options[] = {
     {.name = "runs",
@@ -22,14 +22,14 @@ static const cb__option options[] = {
      .min = 1,
      .max = CB__SELFTEST_RUNS_MAX,
      .help = "comparisons of each kind, and how many times each fault is seeded; left out: 100 (5 "
-             "with --quick, 1 on a scripted device) and once"},
+             "with --quick; of a GPU 10, 1 with --quick; 1 on a scripted device) and once"},
     {.name = "only",
      .kind = CB__OPT_CHOICE,
      .offset = offsetof(selftest_options, only),
      .arg = "PART",
      .choices = part_words,
-     .help = "one part: seeded faults, the timer, comparisons of identical code, planted "
-             "differences."},
+     .help = "one part: seeded faults, those of launches alone, the timer, comparisons of "
+             "identical code, planted differences."},
     {.name = "load",
      .kind = CB__OPT_FLAG,
      .offset = offsetof(selftest_options, load),
@@ -38,7 +38,7 @@ static const cb__option options[] = {
     {.name = "quick",
      .kind = CB__OPT_FLAG,
      .offset = offsetof(selftest_options, quick),
-     .help = "under 60 s; says what so few runs can prove"},
+     .help = "under 60 s, of a GPU under 45; says what so few runs can prove"},
     CB__COMMON_OPTIONS,
 };
 
@@ -87,7 +87,9 @@ static cb__selftest_request request_of(selftesting *s, const cb__suite *suite, u
                                              .arg = s},
                                   .runs = (int)s->o.runs,
                                   .timer = only < 0 || only == PART_TIMER,
-                                  .faults = only < 0 || only == PART_FAULTS,
+                                  .sweeps = only < 0 || only == PART_FAULTS,
+                                  .launches =
+                                      only < 0 || only == PART_FAULTS || only == PART_LAUNCHES,
                                   .aa = only < 0 || only == PART_AA,
                                   .planted = only < 0 || only == PART_PLANTED,
                                   .quick = s->o.quick,
@@ -139,7 +141,7 @@ static int selftest(int argc, char **argv)
         cb_error err = CB_ERROR_INIT;
         cb_error_set(&err, CB_USAGE, "selftest takes no argument, '%s' was given", positionals[0]);
         status = cb__cli_fail(&err);
-    } else if (!done && s.o.load && (s.o.only == PART_FAULTS || s.o.only == PART_TIMER)) {
+    } else if (!done && s.o.load && s.o.only >= 0 && s.o.only < PART_AA) {
         cb_error err = CB_ERROR_INIT;
         cb_error_set(&err, CB_USAGE, "--load is for comparisons, and --only %s has none",
                      part_words[s.o.only]);
@@ -160,16 +162,22 @@ const cb__verb cb__verb_selftest = {
         "first cache (a\n"
         "folded loop, an under-driven one, a shrunk buffer, pages that nobody wrote, a misaligned "
         "base, too few\n"
-        "workers) and says which of the probe's controls caught each; a clean twin must not be "
-        "accused. Then\n"
-        "compares identical code many times (false alarms) and differences planted in time "
-        "(misses, seconds),\n"
-        "each as coldbench compare does it, warm, on one thread.\n"
-        "About 2 minutes on a quiet machine, 8 with --load. Status 1 where a fault was missed, or "
-        "what was seen\n"
-        "contradicts what is promised of a comparison by more than chance.\n\n"
+        "workers) and says which of the probe's controls caught each; then into real launches "
+        "(rows never written,\n"
+        "a short grid, writes outside, wrong and coarse values, edited inputs, a failed launch), "
+        "which the checks of\n"
+        "every kernel must catch. Clean twins must not be accused. Then compares identical code "
+        "many times (false\n"
+        "alarms) and differences planted in time (misses, seconds), each as coldbench compare does "
+        "it, warm, on one\n"
+        "thread or the whole GPU. About 2 minutes on a quiet machine, 8 with --load, 4 on a GPU. "
+        "Status 1 where a\n"
+        "fault was missed, or what was seen contradicts what is promised of a comparison by more "
+        "than chance.\n\n"
         "example:\n"
-        "  coldbench selftest --quick\n",
+        "  coldbench selftest --quick\n\n"
+        "on an NVIDIA GPU:\n"
+        "  coldbench selftest --quick --device cuda:0\n",
     .options = options,
     .noptions = sizeof options / sizeof *options,
     .run = selftest,

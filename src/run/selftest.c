@@ -6,11 +6,30 @@
 
 #include "coldbench/random.h"
 #include "run/agenda.h"
+#include "run/faults.h"
 
 /* Of each worker: the first cache, and some that a pass of takes longer than its launch. Small, so
  * that twenty runs take a minute. */
 static const int64_t sizes[] = {8192, 12288, 16384, 20480, 24576, 1 << 18, 1 << 20, 1 << 22};
-enum { NSIZES = sizeof sizes / sizeof *sizes, CLOCK_READS = 200000 };
+/* Of a GPU: well within the last cache, and well beyond it. */
+static const int64_t queued_sizes[] = {1 << 20, 1 << 21, 1 << 22, 1 << 23, 1 << 24, 1 << 28};
+enum {
+    NSIZES = sizeof sizes / sizeof *sizes,
+    NQUEUED = sizeof queued_sizes / sizeof *queued_sizes,
+    CLOCK_READS = 200000
+};
+
+/* A search of a GPU's best loads, and one that ends where more loads in flight still pay. */
+static const char *const searched[] = {
+    "twin_read/cuda:blocks=32,threads=512,loads=8,l1=0",
+    "twin_read/cuda:blocks=2,threads=512,loads=8,l1=0",
+    "twin_read/cuda:blocks=8,threads=128,loads=4,l1=0",
+    "twin_read/cuda:blocks=1,threads=512,loads=16,l1=0",
+};
+static const char *const ended_early[] = {
+    "twin_read/cuda:blocks=1,threads=128,loads=2,l1=0",
+    "twin_read/cuda:blocks=1,threads=128,loads=8,l1=0",
+};
 
 #define CLOCK_NS 1000.0
 #define BUDGET_S 60.0
@@ -18,7 +37,7 @@ enum { NSIZES = sizeof sizes / sizeof *sizes, CLOCK_READS = 200000 };
 /* `word`: the parameter `fault` of the kernel that reads in the twin's place. */
 static const struct fault {
     const char *name, *expected, *word;
-    bool untouched, one_worker;
+    bool untouched, one_worker, ends_early;
 } faults[] = {
     {.name = "clean twin"},
     {.name = "folded loop", .expected = "folding", .word = "folded"},
@@ -27,6 +46,7 @@ static const struct fault {
     {.name = "never-written pages", .expected = "content", .untouched = true},
     {.name = "misaligned base", .expected = "port bound", .word = "misaligned"},
     {.name = "too few workers", .expected = "drive", .one_worker = true},
+    {.name = "search cut short", .expected = "drive", .ends_early = true},
 };
 enum { NFAULTS = sizeof faults / sizeof *faults };
 
@@ -43,6 +63,40 @@ typedef struct testing {
     uint64_t seeds[NFAULTS];
 } testing;
 
+static void add_variants(const char *const *texts, int n, cb__planned_job *job)
+{
+    for (int i = 0; i < n && job->nvariants < CB__JOB_VARIANTS_MAX; i++)
+        snprintf(job->variants[job->nvariants++], sizeof job->variants[0], "%s", texts[i]);
+}
+
+static void read_wrongly(const testing *t, const struct fault *f, cb__planned_job *job)
+{
+    cb__agenda_variants(t->request, "fault_read", -1, job);
+    for (int i = 0; i < job->nvariants; i++) {
+        char text[96];
+        snprintf(text, sizeof text, "%s", job->variants[i]);
+        size_t name = strcspn(text, "/");
+        snprintf(job->variants[i], sizeof job->variants[i], "%.*s@fault=%s%.48s", (int)name, text,
+                 f->word, text + name);
+    }
+}
+
+/* The one group of a GPU. */
+static void add_queued(testing *t, cb__agenda *plan, const struct fault *f)
+{
+    cb__planned_group *g = cb__agenda_group(plan, t->out->device.threads, false,
+                                            f->untouched ? CB__PAGES_UNTOUCHED : CB__PAGES_HUGE, 1);
+    cb__planned_job *job = &g->jobs[g->njobs++];
+    *job = (cb__planned_job){.kind = CB__JOB_BANDWIDTH, .what = "read", .n = NQUEUED};
+    memcpy(job->bytes, queued_sizes, sizeof queued_sizes);
+    if (f->word)
+        read_wrongly(t, f, job);
+    else if (f->ends_early)
+        add_variants(ended_early, sizeof ended_early / sizeof *ended_early, job);
+    else
+        add_variants(searched, sizeof searched / sizeof *searched, job);
+}
+
 static void add_group(testing *t, cb__agenda *plan, const struct fault *f, int threads)
 {
     cb__planned_group *g = cb__agenda_group(plan, threads, false,
@@ -52,18 +106,10 @@ static void add_group(testing *t, cb__agenda *plan, const struct fault *f, int t
     g->started_threads = f->one_worker ? 1 : 0;
     for (int i = 0; i < NSIZES; i++)
         job->bytes[job->n++] = sizes[i] * threads;
-    if (!f->word) {
+    if (f->word)
+        read_wrongly(t, f, job);
+    else
         cb__agenda_variants(t->request, "twin_read", -1, job);
-        return;
-    }
-    cb__agenda_variants(t->request, "fault_read", -1, job);
-    for (int i = 0; i < job->nvariants; i++) {
-        char text[96];
-        snprintf(text, sizeof text, "%s", job->variants[i]);
-        size_t name = strcspn(text, "/");
-        snprintf(job->variants[i], sizeof job->variants[i], "%.*s@fault=%s%.48s", (int)name, text,
-                 f->word, text + name);
-    }
 }
 
 static const cb__check *check_named(const cb_model *model, const char *name)
@@ -77,6 +123,12 @@ static const cb__check *check_named(const cb_model *model, const char *name)
 /* Why a fault cannot be told from honest work here; NULL: it can. */
 static const char *obstacle(const testing *t, const struct fault *f)
 {
+    if (f->ends_early && !t->out->device.queued)
+        return "a search over loads in flight is a GPU's";
+    if (f->one_worker && t->out->device.queued)
+        return "all multiprocessors of a GPU work, always";
+    if (f->word && t->out->device.queued && strcmp(f->expected, "port bound") == 0)
+        return "no set reaches what a GPU's ports give, so nothing is said of slow loads";
     if (cb__device_scripted(t->request->device) && f->expected && !f->untouched &&
         strcmp(f->expected, "coverage") != 0)
         return "time is scripted on this device";
@@ -120,11 +172,16 @@ static cb_status begin(testing *t, int fault, int run, cb_error *err)
     if (!probe || !plan)
         return cb_error_set(err, CB_NO_MEMORY, "selftest: no memory for a probe");
     probe->device = t->out->device;
-    plan->largest_bytes = sizes[NSIZES - 1] * t->out->device.threads;
+    bool queued = t->out->device.queued;
+    plan->largest_bytes =
+        queued ? queued_sizes[NQUEUED - 1] : sizes[NSIZES - 1] * t->out->device.threads;
     t->seeds[fault] = cb_random(t->request->seed, 0x66617573u, (uint64_t)fault, (uint64_t)run) >> 1;
-    if (t->out->device.threads > 1)
+    if (queued)
+        add_queued(t, plan, f);
+    else if (t->out->device.threads > 1)
         add_group(t, plan, f, t->out->device.threads);
-    add_group(t, plan, f, 1);
+    if (!queued)
+        add_group(t, plan, f, 1);
     return CB_OK;
 }
 
@@ -184,6 +241,8 @@ static cb_status one_run(testing *t, int run, cb_error *err)
 static void list_faults(const testing *t)
 {
     for (int i = 0; i < NFAULTS; i++) {
+        if (faults[i].ends_early && !t->out->device.queued) /* the last: no other is moved */
+            continue;
         cb__fault_result *r = &t->out->faults[t->out->nfaults++];
         *r = (cb__fault_result){.name = faults[i].name, .expected = faults[i].expected};
         const char *why_not = obstacle(t, &faults[i]);
@@ -204,22 +263,36 @@ static cb_status seed_faults(const cb__selftest_request *r, cb__selftest *out, c
 {
     testing t = {.request = &r->common, .runs = r->runs ? r->runs : 1, .out = out};
     cb_status status = CB_OK;
-    list_faults(&t);
-    for (int run = 0; run < t.runs && status == CB_OK; run++)
-        status = one_run(&t, run, err);
+    if (r->sweeps)
+        list_faults(&t);
+    cb__fault_result *launches = &out->faults[out->nfaults];
+    if (r->launches)
+        out->nfaults += cb__launch_faults_list(launches);
+    for (int run = 0; run < t.runs && status == CB_OK; run++) {
+        if (r->sweeps)
+            status = one_run(&t, run, err);
+        if (r->launches && status == CB_OK)
+            status = cb__launch_faults_run(&r->common, &out->device, run, launches, err);
+    }
     return status;
+}
+
+static double quick_s(const cb__selftest *s)
+{
+    return s->device.queued ? CB__SELFTEST_QUICK_QUEUED_S : CB__SELFTEST_QUICK_S;
 }
 
 static cb_status try_comparisons(const cb__selftest_request *r, uint64_t start_ns,
                                  cb__selftest *out, cb_error *err)
 {
-    cb__trials_request request = {
-        .common = &r->common,
-        .runs = r->quick && !r->runs ? CB__TRIALS_QUICK : r->runs,
-        .aa = r->aa,
-        .planted = r->planted,
-        .load = r->load,
-        .before_ns = r->quick ? start_ns + (uint64_t)(CB__SELFTEST_QUICK_S * 1e9) : 0};
+    cb__trials_request request = {.common = &r->common,
+                                  .runs = r->runs,
+                                  .quick = r->quick,
+                                  .aa = r->aa,
+                                  .planted = r->planted,
+                                  .load = r->load,
+                                  .before_ns =
+                                      r->quick ? start_ns + (uint64_t)(quick_s(out) * 1e9) : 0};
     cb_status status = cb__trials_run(&request, out->trials, &out->ntrials, err);
     for (int i = 0; i < out->ntrials; i++)
         for (int c = 0; c < CB__CONDITIONS; c++)
@@ -235,7 +308,7 @@ cb_status cb__selftest_run(const cb__selftest_request *r, cb__selftest *out, cb_
     if (r->timer)
         test_clock(out);
     cb_status status = cb__probe_describe(&r->common, &out->device, err);
-    if (status == CB_OK && r->faults)
+    if (status == CB_OK && (r->sweeps || r->launches))
         status = seed_faults(r, out, err);
     if (status == CB_OK && (r->aa || r->planted))
         status = try_comparisons(r, start, out, err);

@@ -1,5 +1,5 @@
-/* selftest.h: does the judge itself work here: the clock; faults seeded into real sweeps that the
- * probe's controls have to name; comparisons whose right answer is known. */
+/* selftest.h: does the judge itself work here: the clock; faults seeded into real sweeps and real
+ * launches that the controls and checks have to name; comparisons whose right answer is known. */
 #ifndef CB_RUN_SELFTEST_H
 #define CB_RUN_SELFTEST_H
 
@@ -7,20 +7,22 @@
 #include "run/probe.h"
 #include "run/trials.h"
 
-enum { CB__FAULTS_MAX = 8, CB__SELFTEST_RUNS_MAX = CB__TRIAL_RUNS_MAX };
+enum { CB__FAULTS_MAX = 20, CB__SELFTEST_RUNS_MAX = CB__TRIAL_RUNS_MAX };
 
 /* With `quick`, no comparison is begun later. One has 10 s. */
 #define CB__SELFTEST_QUICK_S 45.0
+#define CB__SELFTEST_QUICK_QUEUED_S 30.0 /* on a GPU, whose comparisons take seconds */
 
 typedef struct cb__selftest_request {
     cb__probe_request common; /* suite, isa, device, threads, seed, asker; phase's `what` is a whole
                                  line. threads 0: all for the faults, one for comparisons */
     int runs;                 /* of each fault and each kind of comparison; 0: the defaults */
-    bool timer, faults, aa, planted; /* the parts */
+    bool timer, sweeps, launches, aa,
+        planted; /* the parts; sweeps, launches: seeded faults in them */
     bool quick, load;
 } cb__selftest_request;
 
-/* One fault, or the clean twin of all of them, over `runs` little probes. */
+/* One fault, or a clean twin of others, over `runs` little probes or verifications. */
 typedef struct cb__fault_result {
     const char *name;     /* "folded loop" */
     const char *expected; /* the check that is for it; NULL: the clean twin, none may fail */

@@ -25,37 +25,45 @@
 enum { SCRIPTED_RUNS = 1 /* a scripted clock says the same each time */ };
 
 /* On a scripted device time follows bytes, so differences are planted there in bytes; alu_chain has
- * none and would be all floor. */
+ * none and would be all floor. On a GPU a set must keep it busy for longer than a launch takes. */
+enum { CPU = 1, GPU = 2, SCRIPTED = 4 };
 static const struct kind {
     const char *a, *b, *shape;
     double effect;
-    bool shown; /* only */
-    enum { ANY, REAL, SCRIPTED } device;
+    bool shown;  /* only */
+    unsigned on; /* which devices */
 } kinds[] = {
-    {.a = "stream_read", .b = "stream_read", .shape = "24KiB"},
-    {.a = "stream_read", .b = "stream_read", .shape = "256KiB", .device = REAL},
-    {.a = "stream_read", .b = "stream_read", .shape = "4MiB", .device = REAL},
-    {.a = "alu_chain", .b = "alu_chain", .device = REAL},
-    {.a = "alu_chain@work=1000", .b = "alu_chain@work=1005", .effect = 0.005, .device = REAL},
-    {.a = "alu_chain@work=1000", .b = "alu_chain@work=1010", .effect = 0.01, .device = REAL},
-    {.a = "alu_chain@work=1000", .b = "alu_chain@work=1020", .effect = 0.02, .device = REAL},
-    {.a = "alu_chain@work=1000", .b = "alu_chain@work=1050", .effect = 0.05, .device = REAL},
+    {.a = "stream_read", .b = "stream_read", .shape = "24KiB", .on = CPU | SCRIPTED},
+    {.a = "stream_read", .b = "stream_read", .shape = "256KiB", .on = CPU},
+    {.a = "stream_read", .b = "stream_read", .shape = "4MiB", .on = CPU | GPU},
+    {.a = "stream_read", .b = "stream_read", .shape = "64MiB", .on = GPU},
+    {.a = "alu_chain", .b = "alu_chain", .on = CPU | GPU},
+    {.a = "alu_chain@work=1000", .b = "alu_chain@work=1005", .effect = 0.005, .on = CPU | GPU},
+    {.a = "alu_chain@work=1000", .b = "alu_chain@work=1010", .effect = 0.01, .on = CPU | GPU},
+    {.a = "alu_chain@work=1000", .b = "alu_chain@work=1020", .effect = 0.02, .on = CPU | GPU},
+    {.a = "alu_chain@work=1000", .b = "alu_chain@work=1050", .effect = 0.05, .on = CPU | GPU},
     {.a = "stream_read@work=1000",
      .b = "stream_read@work=1020",
      .shape = "256KiB",
      .effect = 0.02,
      .shown = true,
-     .device = REAL},
+     .on = CPU},
+    {.a = "stream_read@work=1000",
+     .b = "stream_read@work=1020",
+     .shape = "64MiB",
+     .effect = 0.02,
+     .shown = true,
+     .on = GPU},
     {.a = "stream_read@work=1000",
      .b = "stream_read@work=1020",
      .shape = "128KiB",
      .effect = 0.02,
-     .device = SCRIPTED},
+     .on = SCRIPTED},
     {.a = "stream_read@work=1000",
      .b = "stream_read@work=1050",
      .shape = "128KiB",
      .effect = 0.05,
-     .device = SCRIPTED},
+     .on = SCRIPTED},
 };
 enum { NKINDS = sizeof kinds / sizeof *kinds };
 
@@ -76,11 +84,11 @@ bool cb__device_scripted(const char *device)
            (backend->capabilities & CB__DEVICE_VIRTUAL_CLOCK);
 }
 
-static void list(trying *t, bool scripted)
+static void list(trying *t, unsigned device)
 {
     for (int i = 0; i < NKINDS; i++) {
         const struct kind *k = &kinds[i];
-        if (k->device == (scripted ? REAL : SCRIPTED))
+        if (!(k->on & device))
             continue;
         if (k->effect > 0 ? !t->request->planted : !t->request->aa)
             continue;
@@ -197,20 +205,43 @@ static cb_status one_turn(trying *t, int turn, cb_error *err)
     return status != CB_OK ? status : stopped;
 }
 
+static int default_runs(const cb__trials_request *request, unsigned device)
+{
+    if (device == SCRIPTED)
+        return SCRIPTED_RUNS;
+    if (device == GPU)
+        return request->quick ? CB__TRIALS_QUEUED_QUICK : CB__TRIALS_QUEUED;
+    return request->quick ? CB__TRIALS_QUICK : CB__TRIALS_DEFAULT;
+}
+
+/* On a CPU of one thread, unless they were asked for; a GPU works as a whole. */
+static cb_status describe(trying *t, cb_error *err)
+{
+    cb__probe_request common = *t->request->common;
+    const cb__backend *backend = NULL;
+    const char *script = NULL;
+    cb_status status = cb__backend_find(common.device, &backend, &script, err);
+    if (status != CB_OK)
+        return status;
+    bool queued = backend->capabilities & CB__DEVICE_QUEUED;
+    common.threads = common.threads || queued ? common.threads : 1;
+    return cb__probe_describe(&common, &t->device, err);
+}
+
 cb_status cb__trials_run(const cb__trials_request *request, cb__trial *trials, int *n,
                          cb_error *err)
 {
     trying t = {.request = request, .trials = trials};
-    bool scripted = cb__device_scripted(request->common->device);
-    cb__probe_request common = *request->common;
     *n = 0;
-    common.threads = common.threads ? common.threads : 1;
-    cb_status status = cb__probe_describe(&common, &t.device, err);
+    cb_status status = describe(&t, err);
     if (status != CB_OK)
         return status;
-    list(&t, scripted);
+    unsigned device = cb__device_scripted(request->common->device) ? SCRIPTED
+                      : t.device.queued                            ? GPU
+                                                                   : CPU;
+    list(&t, device);
     *n = t.n;
-    t.runs = request->runs ? request->runs : scripted ? SCRIPTED_RUNS : CB__TRIALS_DEFAULT;
+    t.runs = request->runs ? request->runs : default_runs(request, device);
     t.comparison = calloc(1, sizeof *t.comparison);
     if (!t.comparison)
         status = cb_error_set(err, CB_NO_MEMORY, "selftest: no memory for a comparison");

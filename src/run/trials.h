@@ -38,6 +38,7 @@ typedef struct cb__aa_sum {
 typedef struct cb__trials_request {
     const cb__probe_request *common; /* suite, isa, device, threads (0: one), seed, asker, phase */
     int runs;                        /* comparisons of each kind; 0: the default of this device */
+    bool quick;                      /* few */
     bool aa, planted;
     bool load;          /* each under load too */
     uint64_t before_ns; /* none is begun later; 0: no limit */
@@ -59,8 +60,13 @@ double cb__tally_ratio(const cb__tally *tally);
  * what was planted slower called faster; a side whose outputs are wrong. `why` names the first. */
 bool cb__trials_contradict(const cb__trial *trials, int n, char *why, size_t size);
 
-/* How often the default is, on a machine and with --quick. */
-enum { CB__TRIALS_DEFAULT = 100, CB__TRIALS_QUICK = 5 };
+/* How often the default is, on a machine and with --quick; on a GPU, where one takes seconds. */
+enum {
+    CB__TRIALS_DEFAULT = 100,
+    CB__TRIALS_QUICK = 5,
+    CB__TRIALS_QUEUED = 10,
+    CB__TRIALS_QUEUED_QUICK = 1
+};
 /* The confidence of a rate's upper bound. */
 #define CB__TRIALS_CONFIDENCE 0.95
 
