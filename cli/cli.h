@@ -26,6 +26,26 @@ extern const cb__verb cb__verb_probe, cb__verb_run, cb__verb_kernels, cb__verb_m
 /* Prints "coldbench: message" to stderr; the exit status of err. */
 int cb__cli_fail(const cb_error *err);
 
+typedef struct cb__common_options {
+    const char *device, *json, *csv;
+    int64_t threads, seed;
+    int color; /* auto, always, never */
+    bool quiet, verbose, help;
+} cb__common_options;
+
+/* each.c: `--device cuda:all`. */
+/* Whether a verb is to run for each device, and that; the exit status is the worst. */
+bool cb__each_wanted(const cb__common_options *options);
+int cb__each_run(const cb__verb *verb, const cb__common_options *options, int argc, char **argv);
+/* The device in work, which cb__cli_parse puts in the options; NULL: one was asked for. */
+const char *cb__each_device(void);
+/* CB_USAGE where there are more devices than one. */
+cb_status cb__each_refuses(const char *option, cb_error *err);
+/* Whether outputs of these options are gathered, and put out when all devices had their turn. */
+bool cb__each_gathers(const cb__common_options *options);
+void cb__each_heading(cb__buf *table);
+void cb__each_gather(const cb__buf *json, const cb__buf *csv);
+
 typedef struct cb__output {
     const char *path; /* as asked; NULL or a path or "-" */
     char *place;      /* of the file that is replaced when all is written; NULL: `file` it is */
@@ -36,16 +56,10 @@ typedef struct cb__output {
  * costs nothing; files change only when they are written, and as a whole. */
 typedef struct cb__outputs {
     cb__output json, csv;
-    FILE *table; /* stdout; stderr where - was asked; NULL with -q */
+    bool gathered; /* of one of several devices */
+    FILE *table;   /* stdout; stderr where - was asked; NULL with -q */
     bool color;
 } cb__outputs;
-
-typedef struct cb__common_options {
-    const char *device, *json, *csv;
-    int64_t threads, seed;
-    int color; /* auto, always, never */
-    bool quiet, verbose, help;
-} cb__common_options;
 
 /* The table rows that every measuring verb has; the struct must begin with cb__common_options. */
 #define CB__COMMON_OPTIONS                                                                         \
@@ -54,7 +68,9 @@ typedef struct cb__common_options {
      .offset = offsetof(cb__common_options, device),                                               \
      .arg = "NAME",                                                                                \
      .preset = "cpu",                                                                              \
-     .help = "cpu, cuda:N, or fake:key=value,... (a scripted device)"},                            \
+     .help = "cpu, cuda:N, cuda:all (every NVIDIA GPU, one after the other: each has the budget; " \
+             "--json writes an array, --csv a column more), or fake:key=value,... (a scripted "    \
+             "device)"},                                                                           \
         {.name = "threads",                                                                        \
          .kind = CB__OPT_INT,                                                                      \
          .offset = offsetof(cb__common_options, threads),                                          \

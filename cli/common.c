@@ -41,7 +41,9 @@ void cb__stop_on_signals(void)
 
 int cb__cli_fail(const cb_error *err)
 {
-    fprintf(stderr, "coldbench: %s\n", *err->message ? err->message : cb_status_text(err->status));
+    const char *device = cb__each_device();
+    fprintf(stderr, "coldbench: %s%s%s\n", device ? device : "", device ? ": " : "",
+            *err->message ? err->message : cb_status_text(err->status));
     return cb_status_exit(err->status);
 }
 
@@ -56,8 +58,16 @@ void cb__cli_parse(const cb__verb *verb, void *options, int argc, char **argv,
         fprintf(stderr, "coldbench %s --help lists the options\n", verb->name);
         return;
     }
-    *done = ((cb__common_options *)options)->help;
+    cb__common_options *common = options;
+    *done = common->help;
     *exit_status = 0;
+    if (!*done && cb__each_device() && common->device)
+        common->device = cb__each_device();
+    if (!*done && cb__each_wanted(common)) {
+        *exit_status = cb__each_run(verb, common, argc, argv);
+        *done = true;
+        return;
+    }
     if (!*done)
         return;
     cb__buf text = CB__BUF_INIT;
@@ -172,6 +182,9 @@ cb_status cb__outputs_open(const cb__common_options *o, cb__outputs *out, cb_err
         out->table = NULL;
     out->color = o->color == 1 ||
                  (o->color == 0 && out->table && isatty(fileno(out->table)) && !getenv("NO_COLOR"));
+    out->gathered = cb__each_gathers(o);
+    if (out->gathered)
+        return CB_OK;
     cb_status status = open_output(o->json, &out->json, err);
     if (status == CB_OK)
         status = open_output(o->csv, &out->csv, err);
@@ -224,8 +237,14 @@ cb_status cb__outputs_write(cb__outputs *out, const cb__buf *json, const cb__buf
                             const cb__buf *table, cb_error *err)
 {
     cb_status first = CB_OK;
-    if (out->table && (table->failed || !put(out->table, table)))
+    cb__buf heading = CB__BUF_INIT;
+    if (out->gathered && out->table)
+        cb__each_heading(&heading);
+    if (out->gathered)
+        cb__each_gather(json, csv);
+    if (out->table && (table->failed || !put(out->table, &heading) || !put(out->table, table)))
         first = not_written("-", table, err);
+    cb__buf_fini(&heading);
     cb_status second = write_output(&out->json, json, err);
     cb_status third = write_output(&out->csv, csv, err);
     cb__outputs_close(out);
@@ -240,7 +259,9 @@ void cb__outputs_close(cb__outputs *out)
 
 void cb__progress_start(cb__progress *p, const cb__common_options *options)
 {
-    *p = (cb__progress){.on = !options->quiet, .terminal = isatty(STDERR_FILENO) != 0};
+    /* What is over before anybody could read it, a device that is not there, needs no line. */
+    *p = (cb__progress){
+        .on = !options->quiet, .terminal = isatty(STDERR_FILENO) != 0, .last_ns = cb__clock_ns()};
 }
 
 void cb__progress_show(cb__progress *p, const char *text)
@@ -252,7 +273,9 @@ void cb__progress_show(cb__progress *p, const char *text)
         return;
     p->last_ns = now;
     p->shown = true;
-    fprintf(stderr, p->terminal ? "\r\033[K%s" : "%s\n", text);
+    const char *device = cb__each_device();
+    fprintf(stderr, p->terminal ? "\r\033[K%s%s%s" : "%s%s%s\n", device ? device : "",
+            device ? ": " : "", text);
     fflush(stderr);
 }
 

@@ -248,7 +248,6 @@ static int compare_all(comparing *r)
         goto out;
     }
     cb__progress_start(&r->progress, &r->o.common);
-    r->progress.last_ns = cb__clock_ns(); /* most are done before anybody could read it */
     status = measure_all(r, &arena, &err);
     cb__progress_end(&r->progress);
     record.complete = status == CB_OK;
@@ -306,7 +305,10 @@ const cb__verb cb__verb_compare = {
                "Outputs are verified against an f64 reference before and after timing.\n\n"
                "example:\n"
                "  coldbench compare gemv_q4:block_rows=1 gemv_q4:block_rows=4 --shape 256x1024 "
-               "--cache warm\n",
+               "--cache warm\n\n"
+               "on an NVIDIA GPU:\n"
+               "  coldbench compare gemv_q4:block_rows=1 gemv_q4:block_rows=2 --shape 14336x4096 "
+               "--device cuda:0\n",
     .options = options,
     .noptions = sizeof options / sizeof *options,
     .run = run,

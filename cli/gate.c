@@ -113,6 +113,11 @@ static cb_status open_outputs(gating *r, cb_error *err)
         return cb_error_set(err, CB_USAGE,
                             "--json, --csv, --markdown and --json-benchmark: only one can go to "
                             "standard output");
+    if (o->markdown || o->benchmark) {
+        cb_status refused = cb__each_refuses("--markdown or --json-benchmark", err);
+        if (refused != CB_OK)
+            return refused;
+    }
     cb__common_options summaries = {.json = o->markdown, .csv = o->benchmark, .quiet = true};
     cb_status status = cb__outputs_open(&o->common, &r->outputs, err);
     if (status == CB_OK)
@@ -208,7 +213,8 @@ static cb_status gate_all(gating *r, int *code, cb_error *err)
     cb__progress_end(&r->progress);
     record.complete = status == CB_OK;
     *code = cb__gate_exit(&r->gate);
-    if (write_outputs(r, &record, &write_err) != CB_OK)
+    bool some = status == CB_OK || status == CB_INTERRUPTED || r->gate.nmeasured > 1;
+    if (some && write_outputs(r, &record, &write_err) != CB_OK)
         *code = cb__cli_fail(&write_err);
     cb__arena_fini(&arena);
     return status;
@@ -271,7 +277,9 @@ const cb__verb cb__verb_gate = {
                "Exit status: 0 no regression, 1 a regression or a wrong head, 4 when it could not "
                "tell.\n\n"
                "example:\n"
-               "  coldbench gate --base old --head new --markdown summary.md\n",
+               "  coldbench gate --base old --head new --markdown summary.md\n\n"
+               "on an NVIDIA GPU, modules with CUDA code (examples/skeleton.c):\n"
+               "  coldbench gate --base old.so --head new.so --shape 16777216 --device cuda:0\n",
     .options = options,
     .noptions = sizeof options / sizeof *options,
     .run = run,

@@ -44,7 +44,7 @@ static const cb__option options[] = {
      .offset = offsetof(cb__common_options, device),
      .arg = "NAME",
      .preset = "cpu",
-     .help = "whose model"},
+     .help = "whose model; cuda:all: of every NVIDIA GPU, --json then writes an array"},
     {.name = "model",
      .kind = CB__OPT_TEXT,
      .offset = offsetof(model_options, file),
@@ -517,6 +517,8 @@ static int model_verb(int argc, char **argv)
         cb__cli_parse(&cb__verb_model, &o, argc, argv, words, &n, &done, &code);
     if (!done) {
         cb_status status = parse_question(&o, words, n, &q, &err);
+        if (status == CB_OK && o.file)
+            status = cb__each_refuses("--model FILE", &err);
         if (status == CB_OK)
             status = o.file ? cb_model_open_file(o.file, o.common.device, &model, &err)
                             : cb_model_open(o.common.device, &model, &err);
@@ -554,7 +556,8 @@ const cb__verb cb__verb_model = {
         "  coldbench model resident 24MiB\n"
         "  coldbench model bandwidth 1MiB --mix copy --workers 1\n"
         "  coldbench model capacity L2 --pattern random\n"
-        "  coldbench model show\n",
+        "  coldbench model show\n"
+        "  coldbench model best_pad 128 16 --device cuda:0\n",
     .options = options,
     .noptions = sizeof options / sizeof *options,
     .run = model_verb,

@@ -4,6 +4,7 @@
 #include "cli.h"
 #include "host/clock.h"
 #include "run/probe.h"
+#include "worker/worker.h"
 
 typedef struct needing {
     cb__progress progress;
@@ -51,10 +52,30 @@ static bool is_real(const cb__common_options *o)
            !(backend->capabilities & CB__DEVICE_VIRTUAL_CLOCK);
 }
 
+/* What keeps a GPU from being used is the answer, and not a model that could not be made. */
+static cb_status take_hold(const cb__planning *p, cb_error *err)
+{
+    const cb__asker asker = {.stop = &cb__stop, .silence_s = 10};
+    const cb__work work = {.op = "open",
+                           .device = p->options->device,
+                           .ring_fd = -1,
+                           .reference_fd = -1,
+                           .exchange_fd = -1};
+    cb__json *answer = NULL;
+    if (!p->device->queued)
+        return CB_OK;
+    cb_status status = cb__ask(&asker, &work, "open", &answer, err);
+    cb__json_free(answer);
+    return status;
+}
+
 static cb_status make(const cb__planning *p, const char *why, cb_model **out, cb_error *err)
 {
     const cb__common_options *o = p->options;
     cb_error trouble = CB_ERROR_INIT;
+    cb_status held = take_hold(p, err);
+    if (held != CB_OK)
+        return held;
     if (!o->quiet)
         fprintf(stderr,
                 "coldbench: %s\ncoldbench: measuring what is needed of it (outside the budget)\n",

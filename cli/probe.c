@@ -196,6 +196,8 @@ static int probe_all(probing *p)
                                       : cb_error_set(&err, CB_NO_MEMORY, "no memory for a model");
     if (status == CB_OK)
         status = cb__outputs_open(&p->o.common, &outputs, &err);
+    if (status == CB_OK && p->o.model)
+        status = cb__each_refuses("--model FILE", &err);
     if (status == CB_OK)
         status = find_place(p, &err);
     if (status == CB_OK) {
@@ -258,7 +260,10 @@ const cb__verb cb__verb_probe = {
         "first caches; dependent loads; floors of solo, queued and batched launches; tensor\n"
         "cores; shared memory over strides, its banks, and paddings that were timed.\n\n"
         "example:\n"
-        "  coldbench probe --quick\n",
+        "  coldbench probe --quick\n\n"
+        "on an NVIDIA GPU, and on every one there is:\n"
+        "  coldbench probe --quick --device cuda:0\n"
+        "  coldbench probe --device cuda:all --json models.json\n",
     .options = options,
     .noptions = sizeof options / sizeof *options,
     .run = probe,

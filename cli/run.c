@@ -169,7 +169,9 @@ static cb_status measure_all(running *r, cb__arena *arena, cb_error *err)
         snprintf(r->label, sizeof r->label, "%d/%d %.60s %.40s", i + 1, r->ncases, q->variant,
                  q->shape ? q->shape : "");
         status = cb__run_measure(q, arena, &r->cases[i], err);
-        r->measured = i + 1;
+        /* Of what never began there is nothing to show. */
+        bool some = status == CB_OK || status == CB_INTERRUPTED || r->cases[i].rows[0].nrounds > 0;
+        r->measured = some ? i + 1 : i;
     }
     return status;
 }
@@ -231,7 +233,8 @@ static int run_all(running *r)
     record.complete = status == CB_OK;
     record.device = &r->device;
     code = status == CB_OK ? exit_status(r) : cb__cli_fail(&err);
-    if (write_outputs(r, &record, &write_err) != CB_OK)
+    bool some = status == CB_OK || status == CB_INTERRUPTED || r->measured > 0;
+    if (some && write_outputs(r, &record, &write_err) != CB_OK)
         code = cb__cli_fail(&write_err);
 out:
     cb__outputs_close(&r->outputs);
@@ -277,7 +280,9 @@ const cb__verb cb__verb_run = {
                "against an f64\n"
                "reference before and after timing. Every row ends in a verdict.\n\n"
                "example:\n"
-               "  coldbench run gemv_q4 --shape 1024x4096 --budget 2\n",
+               "  coldbench run gemv_q4 --shape 1024x4096 --budget 2\n\n"
+               "on an NVIDIA GPU:\n"
+               "  coldbench run gemv_q4@act=bf16 --shape 14336x4096 --device cuda:0\n",
     .options = options,
     .noptions = sizeof options / sizeof *options,
     .run = run,

@@ -209,7 +209,7 @@ said "incomplete: interrupted"
 
 # ---- the example of the help ----
 "$program" compare --help >"$scratch/out" 2>&1
-example=$(sed -n 's/^  coldbench \(compare .*\)/\1/p' "$scratch/out")
+example=$(sed -n 's/^  coldbench \(compare .*\)/\1/p' "$scratch/out" | head -n 1)
 [ -n "$example" ] || fault "the help has no example"
 # shellcheck disable=SC2086 # one word an argument
 "$program" $example --device fake --seed 1 >"$scratch/out" 2>"$scratch/err" || fault "the example fails: $example"
