@@ -2,6 +2,7 @@
  *
  *     cc -O3 -shared -fPIC -I include -o scale_add.so examples/skeleton.c
  *     coldbench run --kernel ./scale_add.so scale_add --shape 1000000
+ *     coldbench run --kernel ./scale_add.so scale_add --shape 16777216 --device cuda:0
  *
  * Copy it and change it from top to bottom. Two things make a kernel: the *definition* (what is
  * computed, on which data, how exactly) and one or more *implementations* (code that claims to do
@@ -81,8 +82,8 @@ static void reference(const cb_problem *problem, const void *const *logical, int
     }
 }
 
-/* Tunables belong to an implementation: they change the time, never the result. coldbench tune
- * tries them; scale_add/plain:chunk=4096 sets one by hand. */
+/* Tunables belong to an implementation: they change the time, never the result:
+ * scale_add/plain:chunk=4096 sets one. */
 static const int64_t chunk_values[] = {1024, 4096, 16384};
 static const cb_choice tunables[] = {
     {.name = "chunk",
@@ -112,9 +113,63 @@ static int run(const cb_launch *launch)
     return 0;
 }
 
+/* ---- the same for NVIDIA GPUs; leave it out where you have no such code ---- */
+
+/* CUDA C as text: one piece, no header of a vendor's. coldbench compiles it for the device that is
+ * measured, when it is measured, and keeps the result on disk. The entry takes every operand in the
+ * order of the table, then every dimension. Parameters and tunables are macros: CB_ACT is 0 or 1,
+ * CB_THREADS 256. */
+static const char cuda_source[] =
+    "extern \"C\" __global__ __launch_bounds__(CB_THREADS)\n"
+    "void scale_add(const float *x, const float *coef, float *y, long long n)\n"
+    "{\n"
+    "    const float a = coef[0], b = coef[1];\n"
+    "    for (long long i = blockIdx.x * (long long)CB_THREADS + threadIdx.x; i < n;\n"
+    "         i += gridDim.x * (long long)CB_THREADS) {\n"
+    "        const float sum = a * x[i] + b;\n"
+    "        y[i] = CB_ACT && sum < 0 ? 0 : sum;\n"
+    "    }\n"
+    "}\n";
+
+static const int64_t thread_values[] = {128, 256, 512};
+static const int64_t block_values[] = {2, 4, 8, 16};
+enum { THREADS, BLOCKS };
+static const cb_choice cuda_tunables[] = {
+    {.name = "threads",
+     .help = "threads a block",
+     .values = thread_values,
+     .count = 3,
+     .preset = 256},
+    {.name = "blocks",
+     .help = "blocks a multiprocessor, at most",
+     .values = block_values,
+     .count = 4,
+     .preset = 8},
+};
+
+/* How many threads run one launch. Not 0: this shape cannot be launched. */
+static int geometry(const cb_problem *problem, const int64_t *tuned, int processors,
+                    cb_geometry *out)
+{
+    int64_t needed = (problem->shape[0] + tuned[THREADS] - 1) / tuned[THREADS];
+    int64_t most = tuned[BLOCKS] * processors;
+    *out = (cb_geometry){
+        {(uint32_t)(needed < most ? needed : most), 1, 1}, {(uint32_t)tuned[THREADS], 1, 1}, 0};
+    return 0;
+}
+
+/* 75: it runs from compute capability 7.5 on. */
+static const cb_device_code cuda_code = {cuda_source, "scale_add", 75, geometry};
+
 /* Implementations, best first. `isa` says what the processor must have; one that lacks it is never
  * offered yours. Where a weight has to be repacked, packed_bytes and prepare do it. */
 static const cb_impl impls[] = {
+    {.name = "cuda",
+     .help = "one loop over the grid",
+     .isa = CB_ISA_CUDA,
+     .tunables = cuda_tunables,
+     .ntunables = 2,
+     .device = &cuda_code},
     {.name = "plain",
      .help = "one loop, as the compiler vectorises it",
      .isa = CB_ISA_PORTABLE,
@@ -138,7 +193,7 @@ static const cb_kernel scale_add = {
     .fill = fill,
     .reference = reference,
     .impls = impls,
-    .nimpls = 1,
+    .nimpls = 2,
 };
 
 /* The one symbol that coldbench looks for. */

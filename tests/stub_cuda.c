@@ -78,6 +78,11 @@ static cb__cu_result scripted(const char *symbol)
     return OK;
 }
 
+void stub_spoil(cb__cu_result result)
+{
+    stuck = result;
+}
+
 cb__cu_result stub_begin(const char *symbol, bool needs_context)
 {
     cb__cu_result result = scripted(symbol);

@@ -198,12 +198,17 @@ cb__cu_result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, cb__cu_functio
 
 static void run(cb__cu_function function, const stub_launch *launch)
 {
+    int result = OK;
+    stub_launch own = *launch;
+    own.result = &result;
     launches++;
     if (nlaunched < LOG_MAX)
         launched[nlaunched++] = launch->overlaps ? '>' : '.';
     clock_ns += (double)stub_number("STUB_CUDA_LAUNCH_NS", 1000);
     if (function->run)
-        function->run(launch);
+        function->run(&own);
+    if (result != OK)
+        stub_spoil(result);
 }
 
 static node *add_node(cb__cu_graph graph)
@@ -253,7 +258,7 @@ cb__cu_result cuLaunchKernel(cb__cu_function function, unsigned grid_x, unsigned
 {
     BEGIN(true);
     const stub_launch launch = {
-        {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, arguments, 0};
+        {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, arguments, 0, NULL};
     return extra ? INVALID_VALUE : launch_in(stream, function, &launch);
 }
 
@@ -266,7 +271,8 @@ cb__cu_result cuLaunchKernelEx(const cb__cu_launch_config *config, cb__cu_functi
                           {config->block_x, config->block_y, config->block_z},
                           config->shared_bytes,
                           arguments,
-                          0};
+                          0,
+                          NULL};
     for (unsigned i = 0; i < config->count; i++) {
         if (config->attributes[i].id != CB__CU_PROGRAMMATIC_SERIALIZATION)
             return INVALID_VALUE;

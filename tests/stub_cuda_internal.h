@@ -46,6 +46,8 @@ unsigned long long stub_number(const char *variable, unsigned long long preset);
 /* Whether the range lies inside one allocation of the device. */
 bool stub_holds(cb__cu_address address, size_t bytes);
 
+/* A kernel failed: what follows in its context gives that too. */
+void stub_spoil(cb__cu_result result);
 /* What every function begins with: scripted failures, and whether it may be called at all.
  * `needs_context` also tells those that a failed kernel spoils. */
 cb__cu_result stub_begin(const char *symbol, bool needs_context);
