@@ -169,9 +169,7 @@ static cb_status measure_all(running *r, cb__arena *arena, cb_error *err)
         snprintf(r->label, sizeof r->label, "%d/%d %.60s %.40s", i + 1, r->ncases, q->variant,
                  q->shape ? q->shape : "");
         status = cb__run_measure(q, arena, &r->cases[i], err);
-        /* Of what never began there is nothing to show. */
-        bool some = status == CB_OK || status == CB_INTERRUPTED || r->cases[i].rows[0].nrounds > 0;
-        r->measured = some ? i + 1 : i;
+        r->measured = i + 1;
     }
     return status;
 }
@@ -233,8 +231,7 @@ static int run_all(running *r)
     record.complete = status == CB_OK;
     record.device = &r->device;
     code = status == CB_OK ? exit_status(r) : cb__cli_fail(&err);
-    bool some = status == CB_OK || status == CB_INTERRUPTED || r->measured > 0;
-    if (some && write_outputs(r, &record, &write_err) != CB_OK)
+    if (write_outputs(r, &record, &write_err) != CB_OK)
         code = cb__cli_fail(&write_err);
 out:
     cb__outputs_close(&r->outputs);

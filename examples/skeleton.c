@@ -159,7 +159,7 @@ static int geometry(const cb_problem *problem, const int64_t *tuned, int process
 }
 
 /* 75: it runs from compute capability 7.5 on. */
-static const cb_device_code cuda_code = {cuda_source, "scale_add", 75, geometry};
+static const cb_device_code cuda_code = {cuda_source, "scale_add", 75, geometry, 0};
 
 /* Implementations, best first. `isa` says what the processor must have; one that lacks it is never
  * offered yours. Where a weight has to be repacked, packed_bytes and prepare do it. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "run/agenda.h"
+#include "run/faults.h"
 #include "run/twins.h"
 
 typedef struct listing {
@@ -110,6 +111,16 @@ static cb_status probe(const listing *l, bool quick, cb_error *err)
     return status;
 }
 
+static cb_status selftest(const listing *l, cb_error *err)
+{
+    int n = 0;
+    const char *const *texts = cb__sweep_fault_variants(&n);
+    cb_status status = CB_OK;
+    for (int i = 0; i < n && status == CB_OK; i++)
+        status = give(l, texts[i], err);
+    return status;
+}
+
 cb_status each_default_code(const cb__suite *suite, default_code_fn *fn, void *arg, cb_error *err)
 {
     const listing l = {suite, fn, arg};
@@ -120,5 +131,7 @@ cb_status each_default_code(const cb__suite *suite, default_code_fn *fn, void *a
         status = twins(&l, err);
     if (status == CB_OK)
         status = probe(&l, false, err);
-    return status == CB_OK ? probe(&l, true, err) : status;
+    if (status == CB_OK)
+        status = probe(&l, true, err);
+    return status == CB_OK ? selftest(&l, err) : status;
 }

@@ -21,7 +21,7 @@ __attribute__((visibility("default"))) const cb_module *cb_module_entry(void);
 static const cb_device_code wrong_code = {
     "extern \"C\" __global__ void scale_wrong(const float *x, const float *coef, float *y, "
     "long long n)\n{\n    y[0] = x[0] * coef[0];\n}\n",
-    "scale_wrong", 75, geometry};
+    "scale_wrong", 75, geometry, 0};
 
 /* What runs beside the driver can have L2 set aside. */
 static int keep(const cb_problem *problem, const int64_t *tuned, int processors, cb_geometry *out)
@@ -35,7 +35,7 @@ static int keep(const cb_problem *problem, const int64_t *tuned, int processors,
     return geometry(problem, tuned, processors, out);
 }
 
-static const cb_device_code keeping = {cuda_source, "scale_add", 75, keep};
+static const cb_device_code keeping = {cuda_source, "scale_add", 75, keep, 0};
 
 const cb_module *cb_module_entry(void)
 {

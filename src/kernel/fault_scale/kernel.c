@@ -73,7 +73,7 @@ static int half(const cb_problem *problem, const int64_t *tunables, int processo
 }
 
 #define CUDA(is, geometry, says)                                                                   \
-    static const cb_device_code cuda_##is = {cb__cuda_source, "fault_scale_" #is, 75, geometry};
+    static const cb_device_code cuda_##is = {cb__cuda_source, "fault_scale_" #is, 75, geometry, 0};
 FAULT_SCALE_TABLE(CUDA)
 
 #define ON_CPU(is, geometry, says) {.name = #is, .help = says, .run = cb__fault_scale_##is},
