@@ -33,7 +33,7 @@ typedef struct stub_launch {
     unsigned grid[3], block[3], shared_bytes;
     void *const *arguments; /* as of cuLaunchKernel */
     int overlaps;
-    int *result;            /* a kernel that fails sets it: 719, say, which stays */
+    int *result; /* a kernel that fails sets it: 719, say, which stays */
 } stub_launch;
 
 /* Exported by the stub, for a test that has loaded it: how often a function was called; what is

@@ -282,7 +282,7 @@ cb_status cb__bench_open(cb__target target, const cb__bench_request *request, cb
         status = kernel_side(bench, err);
     if (status == CB_OK)
         status = twin_sides(bench, err);
-    if (status == CB_OK && target.ops->hold)
+    if (status == CB_OK && target.ops->hold && !request->looks)
         target.ops->hold(target.device, true);
     if (status != CB_OK)
         cb__bench_close(bench);
@@ -297,7 +297,7 @@ void cb__bench_close(cb__bench *bench)
         return;
     const cb__backend *ops = bench->target.ops;
     cb__device *device = bench->target.device;
-    if (ops->hold)
+    if (ops->hold && !bench->request.looks)
         ops->hold(device, false);
     cb__bench_side_fini(bench, &bench->kernel);
     cb__bench_side_fini(bench, &bench->twin[0]);

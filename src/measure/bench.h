@@ -20,6 +20,7 @@ typedef struct cb__bench_request {
     uint64_t seed;                /* of this round */
     uint64_t elapsed_ns;          /* device time of earlier rounds */
     unsigned isa;
+    bool looks; /* nothing is timed for a figure, and the device not warmed up for it */
     void (*alive)(
         void *arg); /* called between slots, never within one: the process is still at work */
     void *alive_arg;

@@ -41,14 +41,19 @@ static void end_done(cb__crew *crew)
 
 /* ---- those that wait for their round ---- */
 
+static cb__work opening(const cb__crew *crew)
+{
+    return (cb__work){.op = "open",
+                      .device = crew->device,
+                      .threads = crew->threads,
+                      .ring_fd = -1,
+                      .reference_fd = -1,
+                      .exchange_fd = -1};
+}
+
 static cb_status open_one(cb__crew *crew, cb_error *err)
 {
-    cb__work work = {.op = "open",
-                     .device = crew->device,
-                     .threads = crew->threads,
-                     .ring_fd = -1,
-                     .reference_fd = -1,
-                     .exchange_fd = -1};
+    cb__work work = opening(crew);
     cb__worker *worker = &crew->waiting[crew->nwaiting];
     cb_status status = start(crew, crew->asker, worker, err);
     if (status != CB_OK)
@@ -122,11 +127,24 @@ static cb_status begin_filling(cb__crew *crew, const cb__work *fill, double pati
     return status == CB_OK ? cb__worker_send(&crew->filler, fill, err) : status;
 }
 
+static cb_status start_helper(cb__crew *crew, cb_error *err)
+{
+    cb_status status = crew->has_helper ? CB_OK : start(crew, crew->asker, &crew->helper, err);
+    crew->has_helper = status == CB_OK;
+    return status;
+}
+
 cb_status cb__crew_begin(cb__crew *crew, const cb__work *fill, double patience_s, cb_error *err)
 {
     if (!crew->together)
         return CB_OK;
-    cb_status status = begin_filling(crew, fill, patience_s, err);
+    const cb__work work = opening(crew);
+    cb_status status = start_helper(crew, err); /* the one that is waited for takes it first */
+    if (status == CB_OK)
+        status = cb__worker_send(&crew->helper, &work, err);
+    crew->helper_opening = status == CB_OK;
+    if (status == CB_OK)
+        status = begin_filling(crew, fill, patience_s, err);
     return status == CB_OK ? open_some(crew, CB__ROUNDS_MIN, err) : status;
 }
 
@@ -151,23 +169,25 @@ cb_status cb__crew_ask(cb__crew *crew, const cb__work *work, const char *type, c
     *answer = NULL;
     if (!crew->together)
         return cb__ask(crew->asker, work, type, answer, err);
-    cb_status status = crew->has_helper ? CB_OK : start(crew, crew->asker, &crew->helper, err);
-    if (status != CB_OK)
-        return status;
-    crew->has_helper = true;
-    status = cb__worker_ask(&crew->helper, work, type, answer, err);
-    if (status != CB_OK) {
-        cb__worker_end(&crew->helper, false);
-        crew->has_helper = false;
+    cb_status status = start_helper(crew, err);
+    if (status == CB_OK && crew->helper_opening) {
+        status = cb__worker_await(&crew->helper, "open", answer, err);
+        cb__json_free(*answer);
+        *answer = NULL;
     }
+    crew->helper_opening = false;
+    if (status == CB_OK)
+        status = cb__worker_ask(&crew->helper, work, type, answer, err);
+    if (status != CB_OK)
+        cb__crew_drop_helper(crew);
     return status;
 }
 
-void cb__crew_dismiss_helper(cb__crew *crew)
+void cb__crew_drop_helper(cb__crew *crew)
 {
     if (crew->has_helper)
-        cb__worker_end(&crew->helper, true);
-    crew->has_helper = false;
+        cb__worker_end(&crew->helper, false);
+    crew->has_helper = crew->helper_opening = false;
 }
 
 void cb__crew_fini(cb__crew *crew)
@@ -178,6 +198,8 @@ void cb__crew_fini(cb__crew *crew)
     for (int i = 0; i < crew->nwaiting; i++)
         cb__worker_end(&crew->waiting[i], false);
     crew->nwaiting = crew->opening = 0;
-    cb__crew_dismiss_helper(crew);
+    if (crew->has_helper)
+        cb__worker_end(&crew->helper, !crew->helper_opening);
+    crew->has_helper = crew->helper_opening = false;
     end_done(crew);
 }

@@ -18,7 +18,7 @@ typedef struct cb__crew {
     int fds[CB__CREW_FDS_MAX], nfds;
     cb__worker waiting[CB__ROUNDS_MIN], done[CB__ROUNDS_MIN], helper, filler;
     int nwaiting, opening, ndone; /* opening: of those waiting, the last that have not said so */
-    bool has_helper, has_filler;
+    bool has_helper, has_filler, helper_opening;
     cb__asker patient; /* the filler's */
 } cb__crew;
 
@@ -36,8 +36,9 @@ cb_status cb__crew_filled(cb__crew *crew, const cb__work *fill, double patience_
 /* As cb__ask, of the helper. After a failure it is ended, and the next request begins another. */
 cb_status cb__crew_ask(cb__crew *crew, const cb__work *work, const char *type, cb__json **answer,
                        cb_error *err);
-/* The helper's context may be of no more use: a launch of its failed. */
-void cb__crew_dismiss_helper(cb__crew *crew);
+/* The helper's context may be of no more use: a launch of its failed. Killed: one that has lost its
+ * device takes seconds to end. */
+void cb__crew_drop_helper(cb__crew *crew);
 /* As cb__ask, of a process that has done nothing else. */
 cb_status cb__crew_round(cb__crew *crew, const cb__work *work, const char *type, cb__json **answer,
                          cb_error *err);

@@ -90,7 +90,7 @@ static void merge(cb__session *s, const cb__session *sub, const char *shape)
                 cb_error_set(&to->launch, CB_WRONG, "shape %s: %s", shape, from->launch.message);
         }
     if (failed)
-        cb__crew_dismiss_helper(s->crew);
+        cb__crew_drop_helper(s->crew);
 }
 
 cb_status cb__ragged_verify(cb__session *s, cb__ragged *ragged, cb_error *err)

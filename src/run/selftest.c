@@ -44,9 +44,12 @@ const char *const *cb__sweep_fault_variants(int *n)
 static const struct fault {
     const char *name, *expected, *word;
     bool untouched, one_worker, ends_early;
+    const char *of_queued; /* expected of a GPU instead */
 } faults[] = {
     {.name = "clean twin"},
-    {.name = "folded loop", .expected = "folding", .word = "folded"},
+    /* On a GPU one pass within the caches takes less than its launch, and three times nothing is
+     * nothing: it is faster than the machine can (H200). */
+    {.name = "folded loop", .expected = "folding", .word = "folded", .of_queued = "port bound"},
     {.name = "under-driven loop", .expected = "port bound", .word = "underdriven"},
     {.name = "shrunk buffer", .expected = "coverage", .word = "shrunk"},
     {.name = "never-written pages", .expected = "content", .untouched = true},
@@ -118,6 +121,11 @@ static void add_group(testing *t, cb__agenda *plan, const struct fault *f, int t
         cb__agenda_variants(t->request, "twin_read", -1, job);
 }
 
+static const char *expected_of(const testing *t, const struct fault *f)
+{
+    return t->out->device.queued && f->of_queued ? f->of_queued : f->expected;
+}
+
 static const cb__check *check_named(const cb_model *model, const char *name)
 {
     for (int i = 0; i < model->nchecks; i++)
@@ -146,26 +154,26 @@ static const char *obstacle(const testing *t, const struct fault *f)
     return NULL;
 }
 
-static void note(const struct fault *f, const cb_model *model, cb__fault_result *r)
+static void note(const char *expected, const cb_model *model, cb__fault_result *r)
 {
-    bool found = !f->expected, accused = false;
+    bool found = !expected, accused = false;
     r->got[0] = '\0';
     for (int i = 0; i < NJUDGED; i++) {
         const cb__check *k = check_named(model, judged[i]);
         /* A required check that could not be made acquits nobody. */
-        bool open = !f->expected && (!k || (k->status == CB__SKIP && k->required));
+        bool open = !expected && (!k || (k->status == CB__SKIP && k->required));
         if (!open && (!k || k->status != CB__FAIL))
             continue;
-        bool is_it = f->expected && strcmp(f->expected, judged[i]) == 0;
+        bool is_it = expected && strcmp(expected, judged[i]) == 0;
         size_t used = strlen(r->got);
         snprintf(r->got + used, sizeof r->got - used, "%s%s", used ? ", " : "", judged[i]);
         found = found || is_it;
         accused = true;
-        if (is_it || !f->expected)
+        if (is_it || !expected)
             snprintf(r->detail, sizeof r->detail, "%s", k ? k->detail : "the check is missing");
     }
     r->runs++;
-    r->right += f->expected ? found : !accused;
+    r->right += expected ? found : !accused;
     if (!accused)
         snprintf(r->got, sizeof r->got, "none");
 }
@@ -211,7 +219,7 @@ static cb_status judge(testing *t, int fault, cb_error *err)
         return cb_error_set(err, CB_NO_MEMORY, "selftest: no memory for a model");
     cb_status status = cb__probe_judge(t->probes[fault], model, err);
     if (status == CB_OK)
-        note(&faults[fault], model, &t->out->faults[fault]);
+        note(expected_of(t, &faults[fault]), model, &t->out->faults[fault]);
     t->out->measure_s += t->probes[fault]->measure_s;
     cb_model_free(model);
     return status;
@@ -250,7 +258,7 @@ static void list_faults(const testing *t)
         if (faults[i].ends_early && !t->out->device.queued) /* the last: no other is moved */
             continue;
         cb__fault_result *r = &t->out->faults[t->out->nfaults++];
-        *r = (cb__fault_result){.name = faults[i].name, .expected = faults[i].expected};
+        *r = (cb__fault_result){.name = faults[i].name, .expected = expected_of(t, &faults[i])};
         const char *why_not = obstacle(t, &faults[i]);
         snprintf(r->got, sizeof r->got, "%s", why_not ? "not seeded" : "");
         snprintf(r->detail, sizeof r->detail, "%s", why_not ? why_not : "");
