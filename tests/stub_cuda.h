@@ -45,6 +45,9 @@ typedef unsigned long stub_count_function(void);
  * '>' so that they may overlap the one before. */
 typedef const char *stub_text_function(void);
 __attribute__((visibility("default"))) stub_text_function stub_cuda_overlaps;
+/* The percentage of shared memory that the kernel which ran last asked for; -1: it did not. */
+typedef int stub_percent_function(void);
+__attribute__((visibility("default"))) stub_percent_function stub_cuda_shared_percent;
 __attribute__((visibility("default"))) stub_calls_function stub_cuda_calls;
 __attribute__((visibility("default"))) stub_count_function stub_cuda_live, stub_cuda_launches;
 

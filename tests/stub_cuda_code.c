@@ -10,7 +10,7 @@
 struct cb__cu_function_st {
     char name[128];
     void (*run)(const stub_launch *launch); /* NULL: does nothing */
-    int arguments, max_shared;
+    int arguments, max_shared, shared_percent;
     struct cb__cu_function_st *next;
 };
 struct cb__cu_module_st {
@@ -44,7 +44,7 @@ struct cb__cu_graph_exec_st {
 enum { LOG_MAX = 4096 };
 static unsigned long launches;
 static char launched[LOG_MAX + 1], taken[LOG_MAX + 1]; /* '.' and '>' */
-static int nlaunched;
+static int nlaunched, last_percent = -1;
 static double clock_ns;
 
 unsigned long stub_cuda_launches(void)
@@ -58,6 +58,11 @@ const char *stub_cuda_overlaps(void)
     memset(launched, 0, sizeof launched);
     nlaunched = 0;
     return taken;
+}
+
+int stub_cuda_shared_percent(void)
+{
+    return last_percent;
 }
 
 /* ---- modules ---- */
@@ -148,6 +153,7 @@ cb__cu_result cuModuleGetFunction(cb__cu_function *function, cb__cu_module modul
         return NOT_FOUND;
     cb__cu_function made = calloc(1, sizeof *made);
     snprintf(made->name, sizeof made->name, "%s", name);
+    made->shared_percent = -1;
     find_host_function(made);
     made->next = module->functions;
     module->functions = made;
@@ -178,6 +184,10 @@ cb__cu_result cuFuncSetAttribute(cb__cu_function function, cb__cu_func_attribute
                                  int value)
 {
     BEGIN(true);
+    if (attribute == CB__CU_FUNC_SHARED_PERCENT && value >= 0 && value <= 100) {
+        function->shared_percent = value;
+        return OK;
+    }
     if (attribute != CB__CU_FUNC_MAX_DYNAMIC_SHARED_BYTES || value < 0 || value > MAX_SHARED)
         return INVALID_VALUE;
     function->max_shared = value;
@@ -202,6 +212,7 @@ static void run(cb__cu_function function, const stub_launch *launch)
     stub_launch own = *launch;
     own.result = &result;
     launches++;
+    last_percent = function->shared_percent;
     if (nlaunched < LOG_MAX)
         launched[nlaunched++] = launch->overlaps ? '>' : '.';
     clock_ns += (double)stub_number("STUB_CUDA_LAUNCH_NS", 1000);

@@ -20,6 +20,7 @@ static cb_error err;
 static stub_calls_function *calls;
 static stub_count_function *live;
 static stub_text_function *overlaps;
+static stub_percent_function *shared_percent;
 
 static void find_stub(void)
 {
@@ -28,6 +29,7 @@ static void find_stub(void)
     *(void **)&calls = cb__dl_symbol(stub, "stub_cuda_calls");
     *(void **)&live = cb__dl_symbol(stub, "stub_cuda_live");
     *(void **)&overlaps = cb__dl_symbol(stub, "stub_cuda_overlaps");
+    *(void **)&shared_percent = cb__dl_symbol(stub, "stub_cuda_shared_percent");
 }
 
 static int reset(void **state)
@@ -40,11 +42,13 @@ static int reset(void **state)
     return 0;
 }
 
+static int shared_bytes;
+
 static int geometry(const cb_problem *problem, const int64_t *tunables, int processors,
                     cb_geometry *out)
 {
     (void)problem, (void)tunables;
-    *out = (cb_geometry){{(uint32_t)processors, 1, 1}, {64, 1, 1}, 0};
+    *out = (cb_geometry){{(uint32_t)processors, 1, 1}, {64, 1, 1}, (uint32_t)shared_bytes};
     return 0;
 }
 
@@ -205,6 +209,27 @@ static void old_drivers_and_devices_launch_plainly(void **state)
     letters_close(&l);
 }
 
+/* Launches that overlap have their shared memory beside each other, or all of it as a cache. */
+static void code_that_overlaps_says_how_memory_is_split(void **state)
+{
+    (void)state;
+    static const struct {
+        int bytes, impl, percent;
+    } table[] = {{0, 0, -1}, {0, 1, 0}, {4096, 0, -1}, {4096, 1, 100}};
+    cb__device *device = opened();
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        cb__code code = code_with(&impls[table[i].impl]);
+        cb__launch launch = {.code = &code};
+        shared_bytes = table[i].bytes;
+        assert_int_equal(ops->build(device, &code, &err), CB_OK);
+        ops->launch(device, &launch);
+        assert_int_equal(shared_percent(), table[i].percent);
+        ops->unbuild(device, &code);
+    }
+    shared_bytes = 0;
+    ops->close(device);
+}
+
 /* Once refused, by itself or with its graph, it is not asked for again. */
 static void a_driver_that_takes_none_into_a_graph_is_asked_once(void **state)
 {
@@ -266,6 +291,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         CHECK(only_a_launch_after_another_overlaps),
         CHECK(what_comes_between_launches_keeps_them_apart),
+        CHECK(code_that_overlaps_says_how_memory_is_split),
         CHECK(old_drivers_and_devices_launch_plainly),
         CHECK(a_driver_that_takes_none_into_a_graph_is_asked_once),
         CHECK(a_batch_that_fails_either_way_says_why),

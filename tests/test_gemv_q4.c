@@ -639,17 +639,17 @@ typedef struct launch_case {
     uint32_t grid, threads, shared;
 } launch_case;
 
-/* 132 multiprocessors. Shared: planes of x 64 bytes longer than their columns, scales of x, sums of
- * `rounds` tiles, worked out by hand. */
+/* 132 multiprocessors, and as many blocks on each for any shape. Shared: planes of x 64 bytes
+ * longer than their columns, scales of x, sums of `rounds` tiles, worked out by hand. */
 static const launch_case launches[] = {
-    {1, 32, F32, 1, {16, 16, 1, 2}, 1, 512, 4 * (4096 + 64) + 16 * 32 + 1024},
-    {4096, 4096, BF16, 1, {16, 16, 1, 2}, 256, 512, 4 * (4096 + 64) + 16 * 32 + 1024},
+    {1, 32, F32, 1, {16, 16, 1, 2}, 264, 512, 4 * (4096 + 64) + 16 * 32 + 1024},
+    {4096, 4096, BF16, 1, {16, 16, 1, 2}, 264, 512, 4 * (4096 + 64) + 16 * 32 + 1024},
     {11008, 4096, BF16, 1, {16, 16, 1, 2}, 264, 512, 4 * (4096 + 64) + 16 * 32 + 3 * 1024},
     {11008, 4096, Q8, 2, {16, 8, 1, 4}, 528, 256, 2 * (4096 + 64 + 16 * 32) + 2 * 1024},
     {28672, 8192, F32, 1, {32, 16, 1, 1}, 132, 512, 4 * (8192 + 64) + 32 * 32 + 7 * 2048},
     /* 56 steps in two windows of 32; q8 in one */
-    {4096, 14336, F32, 1, {16, 16, 1, 2}, 256, 512, 4 * (8192 + 64) + 32 * 32 + 1024},
-    {4096, 14336, Q8, 1, {16, 16, 1, 2}, 256, 512, 16384 + 64 + 64 * 32 + 1024},
+    {4096, 14336, F32, 1, {16, 16, 1, 2}, 264, 512, 4 * (8192 + 64) + 32 * 32 + 1024},
+    {4096, 14336, Q8, 1, {16, 16, 1, 2}, 264, 512, 16384 + 64 + 64 * 32 + 1024},
     /* too many rounds for 15 KiB of sums: 15 of them, in more blocks */
     {1 << 20, 256, Q8, 1, {16, 16, 1, 1}, 4370, 512, 4096 + 64 + 16 * 32 + 15 * 1024},
 };

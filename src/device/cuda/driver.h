@@ -82,13 +82,14 @@ enum {
     CB__CU_MAX_PERSISTING_L2_BYTES = 108
 };
 
-/* What cuFuncGetAttribute tells; the last can be set. */
+/* What cuFuncGetAttribute tells; the last two can be set. */
 enum {
     CB__CU_FUNC_MAX_THREADS_PER_BLOCK = 0,
     CB__CU_FUNC_SHARED_BYTES = 1,
     CB__CU_FUNC_LOCAL_BYTES = 3,
     CB__CU_FUNC_REGISTERS = 4,
-    CB__CU_FUNC_MAX_DYNAMIC_SHARED_BYTES = 8
+    CB__CU_FUNC_MAX_DYNAMIC_SHARED_BYTES = 8,
+    CB__CU_FUNC_SHARED_PERCENT = 9 /* of the memory that shared memory and first cache have */
 };
 
 /* X(name, symbol, (parameters)). All of them are in drivers from CUDA 11.4 on. */

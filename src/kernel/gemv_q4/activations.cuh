@@ -164,8 +164,10 @@ static __device__ __forceinline__ void store(const job &j, const raw &v, int tok
 
 /* Steps of x that a lane has on their way, as far as registers go: a launch that waited for the one
  * ahead has nothing else to do meanwhile. */
-#if defined(CB_RING) && CB_ACT != 0
+#if defined(CB_RING) && CB_ACT == 1
 #define X_AHEAD 4
+#elif defined(CB_RING) && CB_ACT == 2
+#define X_AHEAD 2
 #else
 #define X_AHEAD 1
 #endif

@@ -165,9 +165,9 @@ static int geometry(const cb_problem *problem, const int64_t *tunables, int proc
     const int64_t blocks = ceil_div(problem->shape[GEMV_ROWS], block_rows);
     const int64_t round_bytes =
         warps * block_rows * problem->params[GEMV_TOKENS] * (int64_t)sizeof(float);
+    /* Also where there are fewer rows: launches overlap, and while a block without rows holds its
+     * place, the blocks of the next launch are spread over all processors evenly. */
     int64_t grid = processors * tunables[GEMV_CUDA_BLOCKS];
-    if (grid > blocks)
-        grid = blocks;
     /* Blocks that stay for too many rounds to keep their sums: more of them instead. */
     if (ceil_div(blocks, grid) > SUM_BYTES / round_bytes)
         grid = ceil_div(blocks, SUM_BYTES / round_bytes);

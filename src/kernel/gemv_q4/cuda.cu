@@ -161,6 +161,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     j.turns = j.turns < WINDOW_TURNS ? j.turns : WINDOW_TURNS;
     char *x = (char *)shared;
     const int rounds = (tiles + TILES * (gridDim.x - blockIdx.x) - 1) / (TILES * gridDim.x);
+    if (rounds == 0) { /* holds its place until then: cuda.c */
+        wait_for_last();
+        return;
+    }
 #ifdef CB_RING
     ring r;
     char *barriers = x + CB_WARPS * CB_RING * RING_STAGE;
@@ -201,11 +205,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         while (at.index < j.end) {
 #ifdef CB_RING
             step b;
+            const int stage = r.next;
             take(r, b);
-            fetch(j, ahead, r, r.next);
             turn_ring(r);
-            move(j, ahead);
             multiply(j, b, at.turn, acc);
+            released();
+            fetch(j, ahead, r, stage);
+            move(j, ahead);
             if (at.turn == at.turns - 1) {
                 put(acc, out, from > 0);
                 out += CB_WARPS * VALUES;

@@ -133,7 +133,7 @@ static __device__ __forceinline__ bool elected(void)
     return yes != 0;
 }
 
-/* Asks for a step into a stage that no lane reads any more. */
+/* Asks for a step into a stage that no lane reads any more: after released(). */
 static __device__ __forceinline__ void fetch(const job &j, const cursor &c, const ring &ring,
                                              int stage)
 {
@@ -162,8 +162,7 @@ static __device__ __forceinline__ void read16(u32 *v, const char *p)
     v[0] = q.x, v[1] = q.y, v[2] = q.z, v[3] = q.w;
 }
 
-/* Waits for the next stage and takes it to registers. All reads are done when it returns: the copy
- * that fills the stage again is not ordered behind reads that are still on their way. */
+/* Waits for the next stage and takes it to registers. */
 static __device__ __forceinline__ void take(ring &ring, step &out)
 {
     const int lane = threadIdx.x % LANES;
@@ -193,6 +192,12 @@ static __device__ __forceinline__ void take(ring &ring, step &out)
         out.s[r][0] = q.x, out.s[r][1] = q.y;
 #endif
     }
+}
+
+/* Orders the copy that fills a stage again behind all reads of it. Right after take() this would
+ * wait for them; behind the products they have come. */
+static __device__ __forceinline__ void released(void)
+{
     asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
     __syncwarp();
 }
