@@ -22,7 +22,7 @@ gpu.sh PART... [options]     measures in parts, each called again until it is do
   processes  how much fresh processes of identical code differ, from aa.jsonl; measures nothing
   dobench    Triton's do_bench called twice on the same operation, 120 pairs: dobench.jsonl
   decode     a decode step, predicted by its parts and measured, three times: decode/
-  sanitize   compute-sanitizer's memcheck and racecheck over run of every kernel with CUDA code: sanitize.jsonl
+  sanitize   compute-sanitizer's memcheck and racecheck over launch_codes, beside coldbench: sanitize.jsonl
   selftest   coldbench selftest --quick: selftest.json
   summary    tables of what DIR has, as markdown
 
@@ -168,50 +168,42 @@ part_decode() { # its 4 says that a part of the step was not decided on
 part_selftest() { measured selftest 110 selftest --quick; }
 part_summary() { python3 "$here/gpu_records.py" summary "$out"; }
 
-# sanitized TOOL VARIANT [SHAPE]: the tool sums up all processes at the end, workers too.
+# sanitized TOOL ITEM VARIANT...
 sanitized() {
-    ! grep -q "^{\"tool\":\"$1\",\"item\":\"$2\"" "$file" || return 0
+    tool=$1 item=$2
+    shift 2
+    ! grep -q "^{\"tool\":\"$tool\",\"item\":\"$item\"" "$file" || return 0
     time_left || return
-    # No --launch-count: with one, racecheck did not see a race that was seeded into a worker's kernel.
-    attempt 110 "$sanitizer" --tool "$1" --target-processes all "$coldbench" run "$2" ${3:+--shape "$3"} \
-        --device "$device" --cache warm --submit batched --budget 2 -v
-    log=$out/sanitize-$1-$(echo "$2" | tr -c 'a-z0-9_\n' '-').txt
+    # No --launch-count: with one, racecheck did not see a race that was seeded.
+    attempt 110 "$sanitizer" --tool "$tool" "$launches" "$device" "$@"
+    log=$out/sanitize-$tool-$item.txt
     cp "$work/words" "$log"
     found=$(sed -n 's/^=.*SUMMARY: \([0-9]*\).*/\1/p' "$log" | awk '{ n += $1 } END { if (NR) print n }')
-    [ -n "$found" ] || die 3 "sanitize: $1 saw nothing of $2; $log: $(grep -m 1 Error "$log")"
-    case $status in 2 | 3 | 124 | 137) die 5 "sanitize: $2 did not run (status $status); $log: $(words)" ;; esac
-    # racecheck takes 0.2 s a launch, and a worker that says nothing for 10 s is stopped: what came before was seen.
-    [ "$1" = racecheck ] && cut=$(grep -c 'fail:.* said nothing for' "$log") || cut=0
-    printf '{"tool":"%s","item":"%s","found":%d,"cut":%d,"status":%d}\n' "$1" "$2" "$found" "$cut" "$status" >>"$file"
-    say "sanitize: $1 $2: $found errors or hazards$([ "$cut" = 0 ] || echo " before it was cut off"), run's status $status"
+    [ -n "$found" ] || die 3 "sanitize: $tool saw nothing of $item; $log: $(grep -m 1 Error "$log")"
+    case $status in 0 | 1) ;; *) die 5 "sanitize: $item did not run (status $status); $log: $(words)" ;; esac
+    printf '{"tool":"%s","item":"%s","variants":"%s","found":%d,"status":%d}\n' "$tool" "$item" "$*" "$found" "$status" >>"$file"
+    say "sanitize: $tool $item: $found errors or hazards, status $status"
 }
+# racecheck takes 0.2 s a launch: not more than six variants of a kernel at a time.
 part_sanitize() {
     file=$out/sanitize.jsonl
     sanitizer=$(PATH=$PATH:/usr/local/cuda/bin command -v compute-sanitizer) || die 3 "sanitize: no compute-sanitizer here"
+    launches=$(dirname "$coldbench")/launch_codes
+    [ -x "$launches" ] || die 3 "sanitize: no $launches; sh scripts/build.sh release launch_codes builds it"
     mend "$file"
-    "$coldbench" kernels | sed -n '/^$/q;s/ .*//p' | while read -r kernel; do
-        case $kernel in
-        gemv_q4)
-            for act in f32 q8 bf16; do
-                for impl in cuda cuda_bulk; do
-                    echo "$kernel@act=$act,tokens=1/$impl 256x512"
-                    echo "$kernel@act=$act,tokens=2/$impl 256x512"
-                done
-            done
-            ;;
-        alu_chain) echo "$kernel" ;;
-        peak_*) echo "$kernel 264" ;;
-        scratch_read) printf '%s\n' "$kernel@path=shared 264" "$kernel@path=global 264" ;;
-        *) "$coldbench" kernels "$kernel" | grep -q 'NVIDIA GPUs' && echo "$kernel 64KiB" ;;
-        esac
-    done >"$work/items"
-    while read -r variant shape; do
+    "$launches" -l >"$work/codes" || exit 5
+    awk '{ kernel = $1; sub("[@/].*", "", kernel)
+           if (kernel != last || n == 6) { printf "%s%s-%d", (NR > 1 ? "\n" : ""), kernel, ++items[kernel]; n = 0 }
+           printf " %s", $1; last = kernel; n++ }
+         END { print "" }' "$work/codes" >"$work/items" || exit 5
+    while read -r item variants; do
         for tool in memcheck racecheck; do
-            sanitized "$tool" "$variant" "$shape" </dev/null || return
+            # shellcheck disable=SC2086 # variants, word by word
+            sanitized "$tool" "$item" $variants </dev/null || return
         done
     done <"$work/items"
-    bad=$(grep -cv -e '"found":0,.*"status":[04]}' -e '"found":0,"cut":1,' "$file")
-    [ "$bad" -eq 0 ] || die 1 "sanitize: $bad found something, or a row was wrong; see $out"
+    bad=$(grep -cv '"found":0,"status":0}' "$file")
+    [ "$bad" -eq 0 ] || die 1 "sanitize: $bad found something, or an output was wrong; see $out"
 }
 
 while [ $# -gt 0 ]; do

@@ -38,9 +38,6 @@ cat >"$scratch/bin/coldbench" <<'END'
 #!/usr/bin/env python3
 import json, os, sys, time
 here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-if sys.argv[1] == "kernels":
-    print("alu_chain  words" if len(sys.argv) == 2 else "NVIDIA GPUs")
-    sys.exit()
 with open(here + "/calls", "a+") as calls:
     calls.seek(0)
     n = len(calls.readlines())
@@ -76,14 +73,18 @@ echo "$*" >>"$here/sanitized"
 case $(cat "$here/sanitizer") in
 clean) printf '========= ERROR SUMMARY: 0 errors\n========= ERROR SUMMARY: 0 errors\n' ;;
 dirty) printf '========= ERROR SUMMARY: 0 errors\n========= RACECHECK SUMMARY: 2 hazards displayed (1 error, 1 warning)\n' ;;
-cut)
-    printf '    worker       fail: the worker said nothing for 10 s and was stopped\n========= ERROR SUMMARY: 0 errors\n'
+wrong)
+    printf 'WRONG alu_chain/cuda\n========= ERROR SUMMARY: 0 errors\n'
     exit 1
     ;;
 blind) echo '========= Error: Device not supported' ;;
 esac
 END
-chmod +x "$scratch/bin/coldbench" "$scratch/bin/compute-sanitizer"
+cat >"$scratch/bin/launch_codes" <<'END'
+#!/bin/sh
+[ "$1" = -l ] && echo alu_chain/cuda && for i in 1 2 3 4 5 6 7 8; do echo "peak_mma@type=$i/cuda"; done
+END
+chmod +x "$scratch/bin/coldbench" "$scratch/bin/compute-sanitizer" "$scratch/bin/launch_codes"
 cat >"$scratch/python/torch.py" <<'END'
 __version__ = "0"
 bfloat16 = 0
@@ -174,23 +175,24 @@ expect 130 "interrupted" planted
 # ---- sanitizer ----
 rm -rf "$out" "$scratch/calls"
 echo blind >"$scratch/sanitizer"
-expect 3 "memcheck saw nothing of alu_chain" sanitize
+expect 3 "memcheck saw nothing of alu_chain-1" sanitize
 said "Device not supported"
 [ ! -s "$out/sanitize.jsonl" ] || fault "what was not seen is counted"
 echo clean >"$scratch/sanitizer"
-expect 0 "racecheck alu_chain: 0 errors or hazards" sanitize
+expect 0 "racecheck alu_chain-1: 0 errors or hazards" sanitize
 calls=$(wc -l <"$scratch/sanitized")
 expect 0 "" sanitize
 [ "$(wc -l <"$scratch/sanitized")" = "$calls" ] || fault "what was looked at is looked at again"
-grep -q -e '--target-processes all .*coldbench run alu_chain' "$scratch/sanitized" || fault "workers are not looked at"
-expect 0 "| memcheck | alu_chain | 0 | 0 | 0 |" summary
+grep -q -e 'launch_codes cuda:0 peak_mma@type=7/cuda peak_mma@type=8/cuda$' "$scratch/sanitized" ||
+    fault "the seventh and eighth are not an item of their own"
+expect 0 "| memcheck | peak_mma-1 | 6 | 0 | 0 |" summary
 rm -rf "$out"
 echo dirty >"$scratch/sanitizer"
-expect 1 "sanitize: 2 found something" sanitize
+expect 1 "sanitize: 6 found something" sanitize
 rm -rf "$out"
-echo cut >"$scratch/sanitizer" # memcheck is not slow
-expect 1 "sanitize: 1 found something" sanitize
-said "racecheck alu_chain: 0 errors or hazards before it was cut off"
+echo wrong >"$scratch/sanitizer"
+expect 1 "sanitize: 6 found something, or an output was wrong" sanitize
+said "racecheck alu_chain-1: 0 errors or hazards, status 1"
 
 # ---- do_bench ----
 expect 4 "0 of 6 pairs" dobench --count 6 --minutes 0

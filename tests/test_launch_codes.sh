@@ -1,0 +1,28 @@
+#!/bin/sh
+# test_launch_codes.sh ROOT COLDBENCH: what is right passes, each seeded fault is named, bad input is refused.
+set -u
+program=$(dirname "$2")/launch_codes faults=$(dirname "$2")/modules/faults.so
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failed=0
+# expect STATUS WORDS ARGUMENTS...
+expect() {
+    want=$1 words=$2
+    shift 2
+    "$program" "$@" >"$scratch/said" 2>&1
+    got=$?
+    [ "$got" = "$want" ] && grep -qF -e "$words" "$scratch/said" && return
+    echo "launch_codes $*: status $got, not $want, or it does not say: $words"
+    sed 's/^/    /' "$scratch/said"
+    failed=1
+}
+expect 0 "9 launches of small shapes, 0 wrong" cpu gemv_q4@act=q8 twin_copy alu_chain
+expect 0 "gemv_q4@act=bf16,tokens=2/cuda_bulk" -l
+expect 0 "4 launches of small shapes, 0 wrong" -k "$faults" cpu faults/clean
+for row in unwritten_tail:never past_end:beside edits_weight:edited group_wrong:bound not_a_number:infinite fails:failed; do
+    expect 1 "${row#*:}" -k "$faults" cpu "faults/${row%:*}"
+done
+expect 2 "unknown kernel 'nonsense'" cpu nonsense
+expect 2 "usage" cpu
+expect 3 "device 'cuda:99'" cuda:99 alu_chain
+exit $failed
