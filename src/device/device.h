@@ -56,6 +56,7 @@ typedef struct cb__device_info {
     unsigned isa;           /* CB_ISA_* of code that runs here; 0: as this machine's processor */
     bool placements_differ; /* a few threads can lie close together or apart */
     bool queued;            /* as CB__DEVICE_QUEUED: its launches are timed by a clock of its own */
+    bool overlaps;          /* code that overlaps (kernel.h) begins early in batches and streams */
     cb__device_cache caches[CB__DEVICE_CACHES_MAX]; /* of data, by level */
     int ncaches;
     uint64_t beyond_bytes; /* a set this large is in memory, as probed; 0: not known */

@@ -329,6 +329,11 @@ static cb_status variant_parse(const cb__suite *suite, const char *variant, cons
     return status;
 }
 
+bool cb__case_overlaps(const cb__case *c, const cb__device_info *device)
+{
+    return device->overlaps && c->impl->device && c->impl->device->overlaps;
+}
+
 bool cb__kernel_streams(const cb_kernel *kernel)
 {
     bool streams = false;

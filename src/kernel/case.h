@@ -40,6 +40,8 @@ cb_status cb__case_parse_variant(const cb__suite *suite, const char *variant, un
 void cb__case_variant_text(const cb__case *c, cb__buf *out);
 /* Whether some operand rotates when cold; one without has no cold state. */
 bool cb__kernel_streams(const cb_kernel *kernel);
+/* Whether its launches overlap on a device, in batches and streams. */
+bool cb__case_overlaps(const cb__case *c, const cb__device_info *device);
 /* "14336x4096"; "" for a kernel without dimensions. */
 void cb__case_shape_text(const cb__case *c, cb__buf *out);
 /* The word or the number of one value. */

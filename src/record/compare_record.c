@@ -156,6 +156,10 @@ void cb__put_pair(cb__json_writer *w, const cb__comparison *c, const cb__compare
     cb__put_shape(w, &a->c);
     cb__json_put_text(w, "cache", cb__cache_name(c->cache));
     cb__json_put_text(w, "submit", cb__submit_name(c->submit));
+    cb__json_put_bool(w, "a_overlaps",
+                      c->submit != CB__SOLO && cb__case_overlaps(&a->c, &c->device));
+    cb__json_put_bool(w, "b_overlaps",
+                      c->submit != CB__SOLO && cb__case_overlaps(&b->c, &c->device));
     cb__json_put_int(w, "threads", c->device.threads);
     cb__json_put_text(w, "clock", c->submit == CB__SOLO ? "host" : c->device.clock);
     cb__json_put_bool(w, "complete", c->complete);

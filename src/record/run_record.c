@@ -112,6 +112,7 @@ static void result(cb__json_writer *w, const cb__run_case *c, const cb__run_row 
     cb__put_shape(w, &c->c);
     cb__json_put_text(w, "cache", cb__cache_name(e->cache));
     cb__json_put_text(w, "submit", cb__submit_name(e->submit));
+    cb__json_put_bool(w, "overlaps", e->submit != CB__SOLO && cb__case_overlaps(&c->c, &c->device));
     cb__json_put_int(w, "threads", c->device.threads);
     cb__json_put_text(w, "clock", e->submit == CB__SOLO ? "host" : c->device.clock);
     cb__json_put_int(w, "bytes_read", (int64_t)c->c.cost.bytes_read);

@@ -77,6 +77,17 @@ static void sentence(const cb__comparison *c, const cb__compare_pair *p, bool co
         cb__buf_puts(out, " (too few rounds for an interval)");
 }
 
+static void put_overlap(const cb__comparison *c, const cb__compare_pair *p, cb__buf *out)
+{
+    bool a = cb__case_overlaps(&c->sides[p->a].c, &c->device);
+    bool b = cb__case_overlaps(&c->sides[p->b].c, &c->device);
+    if (a && b)
+        cb__buf_puts(out, "   launches overlap");
+    else if (a || b)
+        cb__buf_printf(out, "   launches of %s overlap, and not the other's",
+                       c->sides[a ? p->a : p->b].name);
+}
+
 static void facts(const cb__comparison *c, const cb__compare_pair *p, cb__buf *out)
 {
     double aa = cb__compare_aa_ratio(c).mid, detectable = cb__compare_detectable(p);
@@ -94,6 +105,8 @@ static void facts(const cb__comparison *c, const cb__compare_pair *p, cb__buf *o
         cb__buf_puts(out, "   bit-identical");
     if (p->dispatch)
         cb__buf_puts(out, "   dispatch, not kernel");
+    if (c->submit != CB__SOLO)
+        put_overlap(c, p, out);
     cb__buf_puts(out, "\n");
 }
 

@@ -66,6 +66,10 @@ static void heading(const cb__run_case *c, cb__buf *out)
                    c->device.name);
     if (*c->device.code)
         cb__buf_printf(out, "code: %s\n", c->device.code);
+    if (cb__case_overlaps(&c->c, &c->device))
+        cb__buf_puts(out,
+                     "launches overlap: in batches and streams each reads its weights while the "
+                     "one ahead runs\n");
     cb__buf_printf(out, "%-14s %-6s %-7s %9s %8s %-22s %7s  %s\n", "shape", "cache", "submit",
                    "time", "GB/s", "of twin, 95 %", "ceiling", "verdict");
 }

@@ -62,6 +62,7 @@ void cb__describe_answer_write(const cb__device_info *info, cb__buf *line)
     cb__json_put_bool(&w, "has_counters", info->has_counters);
     cb__json_put_bool(&w, "placements_differ", info->placements_differ);
     cb__json_put_bool(&w, "queued", info->queued);
+    cb__json_put_bool(&w, "overlaps", info->overlaps);
     cb__json_key(&w, "caches");
     cb__json_array(&w);
     for (int i = 0; i < info->ncaches; i++) {
@@ -93,6 +94,7 @@ cb_status cb__describe_answer_read(const cb__json *json, cb__device_info *info, 
     info->has_counters = cb__answer_truth(json, "has_counters", &own);
     info->placements_differ = cb__answer_truth(json, "placements_differ", &own);
     info->queued = cb__answer_truth(json, "queued", &own);
+    info->overlaps = cb__answer_truth(json, "overlaps", &own);
     const cb__json *caches = cb__json_get(json, "caches");
     size_t n = cb__json_size(caches);
     if (!cb__json_is_array(caches) || n > CB__DEVICE_CACHES_MAX)

@@ -10,7 +10,8 @@
 enum {
     ARGUMENTS_MAX = CB_OPERANDS_MAX + CB_DIMS_MAX + CB_PARAMS_MAX,
     FREE_SHARED_BYTES = 48 << 10, /* of dynamic shared memory, that needs no leave */
-    OVERLAP_CAPABILITY = 90
+    OVERLAP_CAPABILITY = 90,
+    OVERLAP_DRIVER = 12030 /* the first that takes such launches into graphs */
 };
 
 /* What build() makes of a code. */
@@ -299,10 +300,15 @@ static cb_status enqueue_overlapping(cb__device *device, const built *b, const c
     return CB__CUDA_DID(device, err, cuLaunchKernelEx, &config, b->function, arguments, NULL);
 }
 
+bool cb__cuda_can_overlap(const cb__device *device)
+{
+    return !device->plain && device->driver.cuLaunchKernelEx &&
+           device->driver.version >= OVERLAP_DRIVER && device->capability >= OVERLAP_CAPABILITY;
+}
+
 static bool overlaps(const cb__device *device, const cb__launch *launch)
 {
-    return launch->code && launch->code->impl->device->overlaps && !device->plain &&
-           device->driver.cuLaunchKernelEx && device->capability >= OVERLAP_CAPABILITY;
+    return launch->code && launch->code->impl->device->overlaps && cb__cuda_can_overlap(device);
 }
 
 bool cb__cuda_overlaps(const cb__device *device, const cb__launch *launches, int n)

@@ -237,6 +237,7 @@ static void cuda_info(cb__device *device, cb__device_info *out)
                              .isa = cb__backend_cuda.isa | (unsigned)device->capability
                                                                << CB__ISA_CAPABILITY_SHIFT,
                              .queued = true,
+                             .overlaps = cb__cuda_can_overlap(device),
                              .memory_bytes = memory_of(device),
                              .batch_bytes = (uint64_t)BATCH_MIB << 20};
     cb__environment_read("", &environment);

@@ -101,6 +101,8 @@ void cb__cuda_unbuild(cb__device *device, cb__code *code);
 /* Puts one launch into the stream: CB_OK, or what the driver says at once. Code that overlaps may
  * begin before the launch ahead of it has ended, where there is one. */
 cb_status cb__cuda_enqueue(cb__device *device, const cb__launch *launch, cb_error *err);
+/* Whether launches of code that overlaps begin before the one ahead has ended. */
+bool cb__cuda_can_overlap(const cb__device *device);
 /* Whether any of them can begin like that on this device. */
 bool cb__cuda_overlaps(const cb__device *device, const cb__launch *launches, int n);
 /* The image of a text, compiled once a process. Borrowed from the device. */
