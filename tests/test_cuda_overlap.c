@@ -12,6 +12,7 @@
 
 #include "base/dl.h"
 #include "device/cuda/cuda.h"
+#include "kernel/case.h"
 #include "stub_cuda.h"
 
 static const cb__backend *const ops = &cb__backend_cuda;
@@ -230,6 +231,50 @@ static void code_that_overlaps_says_how_memory_is_split(void **state)
     ops->close(device);
 }
 
+/* Of a shape with a greater need than that which code was built for, once. */
+static void shared_memory_is_asked_for_by_shape(void **state)
+{
+    (void)state;
+    cb__device *device = opened();
+    cb__code code = code_with(&impls[0]);
+    cb__launch launch = {.code = &code};
+    shared_bytes = 1000;
+    assert_int_equal(ops->build(device, &code, &err), CB_OK);
+    ops->launch(device, &launch);
+    unsigned long before = calls("cuFuncSetAttribute");
+    shared_bytes = 100 << 10;
+    ops->launch(device, &launch);
+    ops->launch(device, &launch);
+    assert_int_equal(calls("cuFuncSetAttribute"), before + 1);
+    assert_int_equal(ops->sync(device, &err), CB_OK);
+    shared_bytes = 1 << 30;
+    ops->launch(device, &launch);
+    assert_int_equal(ops->sync(device, &err), CB_WRONG);
+    assert_non_null(strstr(err.message, "bytes of shared memory a block"));
+    ops->unbuild(device, &code);
+    shared_bytes = 0;
+    ops->close(device);
+}
+
+/* What records are told: by capability, driver and what was refused before. */
+static void a_device_says_whether_launches_overlap(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        cb__device *device = opened();
+        static cb__device_info info;
+        device->plain = i == 1;
+        device->capability = i == 2 ? 89 : device->capability;
+        device->driver.version = i == 3 ? 12020 : device->driver.version;
+        ops->info(device, &info);
+        assert_int_equal(info.overlaps, i == 0);
+        const cb__case cases[] = {{.impl = &impls[0]}, {.impl = &impls[1]}};
+        assert_false(cb__case_overlaps(&cases[0], &info));
+        assert_int_equal(cb__case_overlaps(&cases[1], &info), i == 0);
+        ops->close(device);
+    }
+}
+
 /* Once refused, by itself or with its graph, it is not asked for again. */
 static void a_driver_that_takes_none_into_a_graph_is_asked_once(void **state)
 {
@@ -293,6 +338,8 @@ int main(int argc, char **argv)
         CHECK(what_comes_between_launches_keeps_them_apart),
         CHECK(code_that_overlaps_says_how_memory_is_split),
         CHECK(old_drivers_and_devices_launch_plainly),
+        CHECK(shared_memory_is_asked_for_by_shape),
+        CHECK(a_device_says_whether_launches_overlap),
         CHECK(a_driver_that_takes_none_into_a_graph_is_asked_once),
         CHECK(a_batch_that_fails_either_way_says_why),
     };

@@ -329,14 +329,23 @@ static cb_status enqueue(cb__device *device, const cb__launch *launch, bool afte
                                : CB__CUDA_DID(device, err, cuLaunchKernel, device->support.empty, 1,
                                               1, 1, 1, 1, 1, 0, device->stream, NULL, NULL);
     }
-    const built *b = launch->code->built;
+    built *b = launch->code->built;
     if (!b)
         return cb_error_set(err, CB_INTERNAL, "%s was not built", launch->code->kernel->name);
-    /* What was built may serve another shape than the one it was built for. */
+    /* What was built may serve another shape than the one it was built for, with a greater need. */
     const cb__code *code = launch->code;
     cb_geometry g;
     if (code->impl->device->geometry(&code->problem, code->tunables, device->processors, &g) != 0)
         return cannot(code, "it has no geometry for it", err);
+    const uint32_t allowed = b->geometry.shared_bytes;
+    if (g.shared_bytes > allowed) {
+        b->geometry.shared_bytes = g.shared_bytes;
+        cb_status status = allow_shared(device, code, b, err);
+        if (status != CB_OK) {
+            b->geometry.shared_bytes = allowed;
+            return status;
+        }
+    }
     arguments_of(launch, arguments);
     if (after_launch && overlaps(device, launch))
         return enqueue_overlapping(device, b, &g, arguments, err);
