@@ -307,7 +307,7 @@ const cb__verb cb__verb_compare = {
                "  coldbench compare gemv_q4:block_rows=1 gemv_q4:block_rows=4 --shape 256x1024 "
                "--cache warm\n\n"
                "on an NVIDIA GPU:\n"
-               "  coldbench compare gemv_q4:block_rows=1 gemv_q4:block_rows=2 --shape 14336x4096 "
+               "  coldbench compare gemv_q4:block_rows=16 gemv_q4:block_rows=32 --shape 14336x4096 "
                "--device cuda:0\n",
     .options = options,
     .noptions = sizeof options / sizeof *options,
