@@ -251,7 +251,12 @@ static void a_round_comes_back(void **state)
         assert_memory_equal(m->blocks.order, order, sizeof order);
         assert_int_equal(m->blocks.repeats, 4);
         assert_int_equal(m->nentries, 2);
-        assert_memory_equal(m->entries, entries, sizeof entries);
+        for (int j = 0; j < m->nentries; j++) { /* member by member: there are bytes between them */
+            assert_int_equal(m->entries[j].phase, entries[j].phase);
+            assert_int_equal(m->entries[j].slot, entries[j].slot);
+            assert_int_equal(m->entries[j].set, entries[j].set);
+            assert_int_equal(m->entries[j].offset, entries[j].offset);
+        }
         assert_int_equal(m->twin_set, i ? -1 : 3);
         assert_int_equal(m->twin_sum, UINT32_MAX);
         assert_int_equal(m->launch.status, CB_OK);
