@@ -1,6 +1,6 @@
 #!/bin/sh
-# test.sh [PRESET...]: builds and tests each preset and ends with one line for each. gcc and asan run every
-# test, tsan those labelled threads; clang is built for its warnings, static for what it links.
+# test.sh [PRESET...]: builds and tests each preset and ends with one line for each. dev runs every test,
+# asan those of the program, tsan those labelled threads; clang is built for its warnings, static for what it links.
 # With CI=true a skipped test that tests/may_skip.txt does not name is a failure.
 set -u
 cd "$(dirname "$0")/.." || exit 1
