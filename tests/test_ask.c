@@ -65,6 +65,13 @@ static void every_way_to_misbehave_has_its_status(void **state)
         cb__json *answer = NULL;
         cb_error err = CB_ERROR_INIT;
         cb_status status = ask(table[i].mode, table[i].silence_s, &answer, &err);
+        /* A busy machine may keep a worker that speaks all the time from its first word. */
+        for (int more = 5;
+             more && strcmp(table[i].mode, "forever") == 0 && strstr(err.message, "said nothing");
+             more--) {
+            cb_error_clear(&err);
+            status = ask(table[i].mode, table[i].silence_s, &answer, &err);
+        }
         if (status != table[i].status || err.status != status ||
             !strstr(err.message, table[i].part))
             fail_msg("%s: %s, '%s'", table[i].mode, cb_status_name(status), err.message);
