@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -13,6 +14,7 @@
 #include "run/run.h"
 
 #define DEVICE "fake:llc=256KiB"
+#define WAITING ",queued=1" /* a device that processes take long to get hold of */
 
 typedef struct fault {
     const char *name;
@@ -55,31 +57,46 @@ static const fault table[] = {
     {"read and half written", "inout_sum/short", DEVICE, "bound", "wrong"},
     {"faster than the twin on 2k sets", "clean", DEVICE ",kernel_factor=0.8", "cold",
      "contaminated"},
+    {"clean, of processes that waited", "clean", DEVICE WAITING ",noise=0.01", "", "ok"},
+    {"crash, while others wait", "crashes", DEVICE WAITING, "worker", "wrong"},
+    {"garbage in a round, while others wait", "scribbles", DEVICE WAITING, "worker", "wrong"},
+    {"edited weight, while others wait", "edits_later", DEVICE WAITING, "inputs", "wrong"},
 };
 
 static cb__suite suite;
 
+static cb__run_request request_of(const fault *f, const char *variant)
+{
+    bool sum = strchr(f->impl, '/') != NULL;
+    return (cb__run_request){.suite = &suite,
+                             .device = f->device,
+                             .module = CB_BINARY_DIR "/modules/faults.so",
+                             .variant = variant,
+                             .shape = sum ? "16384" : "96x512",
+                             .caches = {true, false},
+                             .submits = {true, true},
+                             .budget_s = 5,
+                             .seed = 1,
+                             .asker = {.silence_s = strcmp(f->impl, "hangs") ? 60 : 2}};
+}
+
+static cb_status measure(const cb__run_request *request, cb__arena *arena, cb__run_case *out,
+                         cb_error *err)
+{
+    cb__device_info info;
+    cb_status status = cb__run_describe(request, &info, err);
+    if (status == CB_OK)
+        status = cb__run_plan(request, &info, out, err);
+    return status == CB_OK ? cb__run_measure(request, arena, out, err) : status;
+}
+
 static void run(const fault *f, cb__arena *arena, cb__run_case *out)
 {
     char variant[64];
-    bool sum = strchr(f->impl, '/') != NULL;
-    snprintf(variant, sizeof variant, "%s%s", sum ? "" : "faults/", f->impl);
+    snprintf(variant, sizeof variant, "%s%s", strchr(f->impl, '/') ? "" : "faults/", f->impl);
     cb_error err = CB_ERROR_INIT;
-    cb__run_request request = {.suite = &suite,
-                               .device = f->device,
-                               .module = CB_BINARY_DIR "/modules/faults.so",
-                               .variant = variant,
-                               .shape = sum ? "16384" : "96x512",
-                               .caches = {true, false},
-                               .submits = {true, true},
-                               .budget_s = 5,
-                               .seed = 1,
-                               .asker = {.silence_s = strcmp(f->impl, "hangs") ? 60 : 2}};
-    if (cb__run_describe(&request, &out->device, &err) != CB_OK)
-        fail_msg("%s: describe: %s", f->name, err.message);
-    cb__device_info info = out->device;
-    if (cb__run_plan(&request, &info, out, &err) != CB_OK ||
-        cb__run_measure(&request, arena, out, &err) != CB_OK)
+    cb__run_request request = request_of(f, variant);
+    if (measure(&request, arena, out, &err) != CB_OK)
         fail_msg("%s: %s", f->name, err.message);
 }
 
@@ -145,6 +162,39 @@ static void a_fault_does_not_touch_the_next_case(void **state)
     cb__arena_fini(&arena);
 }
 
+static volatile int stop;
+
+static void stop_after_three(void *arg, const char *what, int round)
+{
+    (void)arg, (void)what;
+    stop = round >= 3;
+}
+
+static void an_interrupt_keeps_what_was_measured(void **state)
+{
+    (void)state;
+    static const char *const devices[] = {DEVICE, DEVICE WAITING};
+    for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
+        const fault clean = {"interrupted", "clean", devices[i], "", ""};
+        cb__arena arena = CB__ARENA_INIT;
+        cb__run_case out = {0};
+        cb_error err = CB_ERROR_INIT;
+        cb__run_request request = request_of(&clean, "faults/clean");
+        request.asker.stop = &stop;
+        request.phase = stop_after_three;
+        stop = 0;
+        assert_int_equal(measure(&request, &arena, &out, &err), CB_INTERRUPTED);
+        assert_false(out.complete);
+        assert_int_equal(out.nrows, 2);
+        for (int row = 0; row < out.nrows; row++) {
+            assert_int_equal(out.rows[row].nrounds, 3);
+            assert_false(out.rows[row].evidence.complete);
+        }
+        assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* nobody is left waiting */
+        cb__arena_fini(&arena);
+    }
+}
+
 static int open_suite(void **state)
 {
     (void)state;
@@ -169,6 +219,7 @@ int main(int argc, char **argv)
     if (status >= 0)
         return status;
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_fault_gets_its_verdict),
-                                       cmocka_unit_test(a_fault_does_not_touch_the_next_case)};
+                                       cmocka_unit_test(a_fault_does_not_touch_the_next_case),
+                                       cmocka_unit_test(an_interrupt_keeps_what_was_measured)};
     return cmocka_run_group_tests(tests, open_suite, close_suite);
 }

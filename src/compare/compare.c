@@ -263,7 +263,7 @@ static cb_status rounds(cb__comparing *s, cb_error *err)
     double beside_s = STARTUP_S, longest_s = 0;
     while (two_are_in(s) && out->nrounds < CB__ROUNDS_MAX && !s->spent && left_s(s) > 0) {
         bool done = false;
-        double before = elapsed_s(s), parked_s = s->parking_s;
+        double before = elapsed_s(s), waited_s = s->crew.waited_s;
         say(s->request, "round", out->nrounds);
         round_size size = size_of_round(s, beside_s);
         cb_status status =
@@ -276,7 +276,7 @@ static cb_status rounds(cb__comparing *s, cb_error *err)
             continue;
         double took = elapsed_s(s) - before;
         const cb__duel_result *r = &out->rounds[out->nrounds - 1]->answer.result;
-        beside_s = fmax(took - (s->parking_s - parked_s) - (double)r->measured_ns * 1e-9, 0);
+        beside_s = fmax(took - (s->crew.waited_s - waited_s) - (double)r->measured_ns * 1e-9, 0);
         longest_s = fmax(longest_s, took);
         bool early = out->nrounds < CB__ROUNDS_MIN;
         if (!early && (decided || left_s(s) < longest_s))
@@ -313,7 +313,7 @@ static cb_status measure(cb__comparing *s, cb_error *err)
         status = cb__verify_ragged(s, err);
     if (status == CB_OK)
         status = rounds(s, err);
-    cb__park_dismiss(s);
+    cb__crew_dismiss(&s->crew);
     if (status == CB_OK && !s->spent)
         status = cb__stages_inputs(s, err);
     cb__park_clear(s);

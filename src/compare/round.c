@@ -390,7 +390,7 @@ cb_status cb__verify_ragged(cb__comparing *s, cb_error *err)
     if (!r.running)
         return status;
     if (cb__parks(s)) {
-        cb__park_leave(s, &r.worker, status == CB_OK);
+        cb__crew_leave(&s->crew, &r.worker, status == CB_OK);
         return status;
     }
     cb_status ended = cb__round_end(s, &r.worker, status, err);
@@ -432,7 +432,7 @@ static cb_status ask_round(cb__comparing *s, const cb__work *work, cb__compare_r
     status = cb__round_ask(s, &s->stages[0], &worker, work, &round->answer, err);
     if (!parks)
         return cb__round_end(s, &worker, status, err);
-    cb__park_leave(s, &worker, status == CB_OK);
+    cb__crew_leave(&s->crew, &worker, status == CB_OK);
     return status;
 }
 

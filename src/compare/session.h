@@ -3,6 +3,7 @@
 #define CB_COMPARE_SESSION_H
 
 #include "compare/compare.h"
+#include "worker/crew.h"
 
 enum { CB__RAGGED_MAX = 4 };
 
@@ -34,17 +35,13 @@ typedef struct cb__comparing {
     cb__arena *arena;
     cb__stage stages[1 + CB__RAGGED_MAX]; /* [0]: the shape that is asked */
     int nstages;
-    int module_fds[CB__SIDES_MAX];       /* the user's files, as they were at the start; -1 */
-    cb__region rings[CB__SIDES_MAX];     /* cold: of those sides that have one of their own */
-    int batch, repeats, readings;        /* as the first round found out */
-    cb__worker parked[CB__ROUNDS_MIN];   /* of rounds to come: park.c */
-    cb__worker done[CB__ROUNDS_MIN + 1]; /* of what is over, not ended yet */
-    int nparked, ndone;
-    cb__worker early; /* for the other shapes, where `has_early` */
+    int module_fds[CB__SIDES_MAX];   /* the user's files, as they were at the start; -1 */
+    cb__region rings[CB__SIDES_MAX]; /* cold: of those sides that have one of their own */
+    int batch, repeats, readings;    /* as the first round found out */
+    cb__crew crew;                   /* of the rounds, where they are parked: park.c */
+    cb__worker early;                /* for the other shapes, where `has_early` */
     bool has_early;
-    int opening;      /* of the parked ones: the last that were not waited for yet */
     uint64_t started; /* workers that were parked, each with an environment of its own */
-    double parking_s; /* spent waiting for them: no one round's cost */
     int attempts;     /* rounds begun, each with a seed of its own */
     cb__work last;    /* request of a round */
     bool spent;       /* the budget ended before what was asked for did */
@@ -123,13 +120,9 @@ cb_status cb__park_begin(cb__comparing *s, cb_error *err);
 /* The process that was started for the shapes behind the first; false: there is none (any more).
  */
 bool cb__park_take_early(cb__comparing *s, cb__worker *worker);
-/* One that has the device already: the others are started with it, and wait. */
+/* One of the crew, to be left to it after its round. */
 cb_status cb__park_take(cb__comparing *s, cb__worker *worker, cb_error *err);
-/* After its round; not `good`: ended at once, and the parked ones with it, since what they hold may
- * be filled again. */
-void cb__park_leave(cb__comparing *s, cb__worker *worker, bool good);
-/* Tells all of them to end, and does not wait. */
-void cb__park_dismiss(cb__comparing *s);
+/* Ends the crew, and the process for the other shapes where it was not taken. */
 void cb__park_clear(cb__comparing *s);
 
 /* judge.c */

@@ -42,7 +42,7 @@ static cb_status open_one(cb__session *s, int which, cb__ragged *ragged, cb_erro
         return CB_OK;
     ragged->sessions[ragged->n++] = sub;
     sub->ragged = true;
-    cb_status status = cb__session_open(sub, request, s->arena, s->crew, out, err);
+    cb_status status = cb__session_open(sub, request, s->arena, s->processes, out, err);
     if (status != CB_OK)
         cb_error_prefix(err, "shape %s", shape);
     return status;
@@ -90,7 +90,7 @@ static void merge(cb__session *s, const cb__session *sub, const char *shape)
                 cb_error_set(&to->launch, CB_WRONG, "shape %s: %s", shape, from->launch.message);
         }
     if (failed)
-        cb__crew_drop_helper(s->crew);
+        cb__processes_drop_helper(s->processes);
 }
 
 cb_status cb__ragged_verify(cb__session *s, cb__ragged *ragged, cb_error *err)

@@ -140,9 +140,9 @@ cb_status cb__session_fill(cb__session *s, cb_error *err)
     cb__work work = cb__session_filling(s);
     cb__json *answer = NULL;
     say(s->request, "filling", -1);
-    cb_status status =
-        s->ragged ? cb__crew_ask(s->crew, &work, "fill", &answer, err)
-                  : cb__crew_filled(s->crew, &work, cb__session_patience_s(s), &answer, err);
+    cb_status status = s->ragged ? cb__processes_ask(s->processes, &work, "fill", &answer, err)
+                                 : cb__processes_filled(s->processes, &work,
+                                                        cb__session_patience_s(s), &answer, err);
     if (status == CB_OK)
         status = cb__fill_answer_read(answer, s->arena, &s->filled, err);
     cb__json_free(answer);
@@ -165,7 +165,7 @@ static cb_status pick(cb__session *s, cb_error *err)
         work.twins[work.ntwins++] = s->candidates[i];
     cb__json *answer = NULL;
     say(s->request, "choosing the twin", -1);
-    cb_status status = cb__crew_ask(s->crew, &work, "pick", &answer, err);
+    cb_status status = cb__processes_ask(s->processes, &work, "pick", &answer, err);
     if (status == CB_OK)
         status = cb__pick_answer_read(answer, &s->picked, err);
     cb__json_free(answer);
@@ -218,7 +218,7 @@ cb_status cb__session_round(cb__session *s, cb_error *err)
     work.ring_fd = s->ring.fd;
     work.exchange_fd = s->exchange.fd;
     work.exchange_bytes = s->exchange.bytes;
-    work.digest = s->nrounds == 0 || s->crew->together; /* a GPU's takes no time */
+    work.digest = s->nrounds == 0 || s->processes->together; /* a GPU's takes no time */
     work.nmodes = s->nmodes;
     memcpy(work.modes, s->modes, sizeof work.modes);
     share_time(s, &work);
@@ -230,8 +230,8 @@ cb_status cb__session_round(cb__session *s, cb_error *err)
     if (!round)
         return cb_error_set(err, CB_NO_MEMORY, "no memory for a round's samples");
     say(s->request, "round", s->nrounds);
-    cb_status status = s->ragged ? cb__crew_ask(s->crew, &work, "round", &answer, err)
-                                 : cb__crew_round(s->crew, &work, "round", &answer, err);
+    cb_status status = s->ragged ? cb__processes_ask(s->processes, &work, "round", &answer, err)
+                                 : cb__processes_round(s->processes, &work, "round", &answer, err);
     if (status == CB_OK)
         status = cb__round_answer_read(answer, &work, &s->out->plan, s->arena, round, err);
     cb__json_free(answer);
@@ -331,7 +331,7 @@ static cb_status digest(cb__session *s, cb_error *err)
     work.ring_fd = s->ring.fd;
     cb__json *answer = NULL;
     uint64_t found = 0;
-    cb_status status = cb__crew_ask(s->crew, &work, "digest", &answer, err);
+    cb_status status = cb__processes_ask(s->processes, &work, "digest", &answer, err);
     if (status == CB_OK)
         status = cb__digest_answer_read(answer, &found, err);
     cb__json_free(answer);
@@ -390,10 +390,10 @@ static cb_status measure(cb__session *s, cb_error *err)
 }
 
 cb_status cb__session_open(cb__session *s, const cb__run_request *request, cb__arena *arena,
-                           cb__crew *crew, cb__run_case *out, cb_error *err)
+                           cb__processes *processes, cb__run_case *out, cb_error *err)
 {
     s->request = request;
-    s->crew = crew;
+    s->processes = processes;
     s->out = out;
     s->arena = arena;
     s->start_ns = cb__clock_ns();
@@ -401,9 +401,9 @@ cb_status cb__session_open(cb__session *s, const cb__run_request *request, cb__a
     out->complete = true;
     rows(s);
     cb_status status = memory_files(s, err);
-    cb__crew_knows(crew, s->ring.fd);
-    cb__crew_knows(crew, s->reference.fd);
-    cb__crew_knows(crew, s->exchange.fd);
+    cb__processes_knows(processes, s->ring.fd);
+    cb__processes_knows(processes, s->reference.fd);
+    cb__processes_knows(processes, s->exchange.fd);
     return status;
 }
 
@@ -421,7 +421,7 @@ static cb_status verify_others(cb__session *s, cb__ragged *ragged, bool timed, c
     cb__work fill = cb__session_filling(s);
     cb_status status = cb__ragged_open(s, ragged, err);
     if (status == CB_OK && timed)
-        status = cb__crew_begin(s->crew, &fill, cb__session_patience_s(s), err);
+        status = cb__processes_begin(s->processes, &fill, cb__session_patience_s(s), err);
     if (status == CB_OK)
         status = cb__ragged_verify(s, ragged, err);
     s->out->stages_s[CB__STAGE_SHAPES] = (double)(cb__clock_ns() - start_ns) * 1e-9;
@@ -435,7 +435,7 @@ static cb_status work(cb__session *s, bool timed, cb_error *err)
     cb__session_judge(s);
     if (status == CB_OK && timed && !any_wrong(s)) /* what is wrong already is not timed */
         status = measure(s, err);
-    cb__crew_fini(s->crew);
+    cb__processes_fini(s->processes);
     cb__ragged_close(&ragged);
     return status;
 }
@@ -444,13 +444,12 @@ static cb_status run_case(const cb__run_request *request, cb__arena *arena, bool
                           cb__run_case *out, cb_error *err)
 {
     cb__session *s = cb__arena_alloc(arena, sizeof *s);
-    cb__crew *crew = cb__arena_alloc(arena, sizeof *crew);
-    if (!s || !crew)
+    cb__processes *processes = cb__arena_alloc(arena, sizeof *processes);
+    if (!s || !processes)
         return cb_error_set(err, CB_NO_MEMORY, "no memory for a case");
-    cb_status status = cb__crew_init(crew, &request->asker, request->device, request->threads, err);
-    if (status != CB_OK)
-        return status;
-    status = cb__session_open(s, request, arena, crew, out, err);
+    cb__processes_init(processes, &request->asker, request->device, request->threads,
+                       out->device.queued);
+    cb_status status = cb__session_open(s, request, arena, processes, out, err);
     if (status == CB_OK)
         status = work(s, timed, err);
     status = absorb(s, status, err);

@@ -4,7 +4,7 @@
 #define CB_RUN_SESSION_H
 
 #include "host/memory.h"
-#include "run/crew.h"
+#include "run/processes.h"
 #include "run/run.h"
 
 /* Outputs that were found right, bit by bit those of `digest`, on a set. */
@@ -19,8 +19,8 @@ typedef struct cb__session {
     const cb__run_request *request;
     cb__run_case *out;
     cb__arena *arena;
-    cb__crew *crew; /* borrowed */
-    bool ragged;    /* one of the other shapes: verified, and not timed for a figure */
+    cb__processes *processes; /* borrowed */
+    bool ragged;              /* one of the other shapes: verified, and not timed for a figure */
     cb__region ring, reference, exchange;
     cb__reference expected;
     cb__right right[CB__RIGHT_MAX];
@@ -37,10 +37,10 @@ typedef struct cb__session {
     uint64_t device_ns; /* of the device's clock, all rounds */
 } cb__session;
 
-/* Rows and memory files, of which the crew is told; close frees the files, samples stay in the
- * arena. */
+/* Rows and memory files, of which the processes are told; close frees the files, samples stay in
+ * the arena. */
 cb_status cb__session_open(cb__session *s, const cb__run_request *request, cb__arena *arena,
-                           cb__crew *crew, cb__run_case *out, cb_error *err);
+                           cb__processes *processes, cb__run_case *out, cb_error *err);
 void cb__session_close(cb__session *s);
 cb__work cb__session_filling(const cb__session *s);
 /* How long the filling may be without a word. */
