@@ -59,8 +59,9 @@ static const fault table[] = {
      "contaminated"},
     {"clean, of processes that waited", "clean", DEVICE WAITING ",noise=0.01", "", "ok"},
     {"crash, while others wait", "crashes", DEVICE WAITING, "worker", "wrong"},
-    {"garbage in a round, while others wait", "scribbles", DEVICE WAITING, "worker", "wrong"},
-    {"edited weight, while others wait", "edits_later", DEVICE WAITING, "inputs", "wrong"},
+    {"crash in a round, while others wait", "crashes_here", DEVICE WAITING, "worker", "wrong"},
+    {"failed launch, while others wait", "clean", DEVICE WAITING ",fail_launch=300", "launch",
+     "wrong"},
 };
 
 static cb__suite suite;

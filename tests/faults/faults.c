@@ -144,6 +144,12 @@ FAULT(fewer_bits, {
 })
 FAULT(fails, { return 7; })
 FAULT(crashes, { abort(); })
+/* Only on the shape that is asked: other processes have been well. */
+FAULT(crashes_here, {
+    rows(l, 0, n);
+    if (n == 96)
+        abort();
+})
 FAULT(leaves, { _exit(0); })
 FAULT(hangs, {
     for (volatile int forever = 1; forever;)
@@ -225,32 +231,15 @@ FAULT(naps, {
         .name = #fault, .help = "seeded", .run = fault                                             \
     }
 static const cb_impl impls[] = {
-    IMPL(clean),
-    IMPL(unwritten_tail),
-    IMPL(whole_fours),
-    IMPL(never_written),
-    IMPL(past_end),
-    IMPL(before_start),
-    IMPL(edits_weight),
-    IMPL(edits_input),
-    IMPL(group_wrong),
-    IMPL(not_a_number),
-    IMPL(fewer_bits),
-    IMPL(fails),
-    IMPL(crashes),
-    IMPL(leaves),
-    IMPL(hangs),
-    IMPL(garbage),
-    IMPL(tires),
-    IMPL(closes),
-    IMPL(edits_later),
-    IMPL(shortens),
-    IMPL(scribbles),
-    IMPL(pretends),
-    IMPL(aborts_at_exit),
-    IMPL(lets_go),
-    IMPL(takes_descriptors),
-    IMPL(naps),
+    IMPL(clean),         IMPL(unwritten_tail),    IMPL(whole_fours),
+    IMPL(never_written), IMPL(past_end),          IMPL(before_start),
+    IMPL(edits_weight),  IMPL(edits_input),       IMPL(group_wrong),
+    IMPL(not_a_number),  IMPL(fewer_bits),        IMPL(fails),
+    IMPL(crashes),       IMPL(crashes_here),      IMPL(leaves),
+    IMPL(hangs),         IMPL(garbage),           IMPL(tires),
+    IMPL(closes),        IMPL(edits_later),       IMPL(shortens),
+    IMPL(scribbles),     IMPL(pretends),          IMPL(aborts_at_exit),
+    IMPL(lets_go),       IMPL(takes_descriptors), IMPL(naps),
 };
 
 static const cb_kernel kernel = {
