@@ -5,8 +5,9 @@
  * operands, bytes, flops, data, f64 reference with error bound) and has one or more CPU
  * implementations, and may have code for GPUs. examples/skeleton.c is an annotated one.
  *
- *     cc -O3 -shared -fPIC -I include -o mine.so mine.c      coldbench run --kernel ./mine.so mine
- * --shape 1000
+ *     cc -O3 -shared -fPIC -I include -o mine.so mine.c
+ *
+ *     coldbench run --kernel ./mine.so mine --shape 1000
  *
  * Words: a *parameter* is part of the definition (it changes what is computed); a *tunable* belongs
  * to an implementation (it changes speed only). Both are integers here; a parameter with `words` is
