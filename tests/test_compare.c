@@ -4,7 +4,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -306,6 +308,44 @@ static void those_that_waited_decide_alike(void **state)
     margin = 0.01;
 }
 
+/* What a worker of these tests tells: the length of its environment's padding, a line each. */
+#define PADDINGS "TEST_COMPARE_PADDINGS"
+
+static void tell_padding(void)
+{
+    const char *path = getenv(PADDINGS), *padding = getenv("COLDBENCH_PADDING");
+    FILE *file = path && padding ? fopen(path, "a") : NULL;
+    if (!file)
+        return;
+    fprintf(file, "%zu\n", strlen(padding));
+    fclose(file);
+}
+
+static void each_that_waited_has_its_own_environment(void **state)
+{
+    (void)state;
+    enum { PADDINGS_MAX = 64 };
+    char path[] = "/tmp/test_compare-XXXXXX";
+    unsigned lengths[PADDINGS_MAX];
+    int fd = mkstemp(path), n = 0;
+    cb__arena arena = CB__ARENA_INIT;
+    static cb__comparison c;
+    assert_true(fd >= 0);
+    close(fd);
+    setenv(PADDINGS, path, 1);
+    good(&(asked){QUIET WAITING, {SAME, SAME}, "24KiB", CB__WARM, 1, NULL, 0}, &arena, &c);
+    unsetenv(PADDINGS);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (n < PADDINGS_MAX && fscanf(file, "%u", &lengths[n]) == 1)
+        for (int i = n++; i-- > 0;)
+            assert_int_not_equal(lengths[i], lengths[n - 1]); /* exact: the seed is fixed */
+    fclose(file);
+    unlink(path);
+    assert_true(n >= CB__ROUNDS_MIN);
+    cb__arena_fini(&arena);
+}
+
 static void those_that_waited_name_a_wrong_side(void **state)
 {
     (void)state;
@@ -460,6 +500,7 @@ static int close_suite(void **state)
 
 int main(int argc, char **argv)
 {
+    tell_padding();
     int status = cb_worker_entry(argc, argv);
     if (status >= 0)
         return status;
@@ -471,6 +512,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_best_of_three_has_its_ties),
         cmocka_unit_test(a_wrong_side_is_named_and_the_others_go_on),
         cmocka_unit_test(those_that_waited_decide_alike),
+        cmocka_unit_test(each_that_waited_has_its_own_environment),
         cmocka_unit_test(those_that_waited_name_a_wrong_side),
         cmocka_unit_test(a_side_cannot_take_memory_away),
         cmocka_unit_test(a_budget_that_is_too_short_is_said),
