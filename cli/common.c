@@ -20,10 +20,18 @@ const char *const cb__submit_words[] = {"solo", "batched", NULL};
 
 volatile int cb__stop;
 
+enum { ONE_STOP_NS = 1000000000 };
+
+/* What comes within a second of the first is the same wish, told twice: timeout(1) signals the
+ * program and then its group. After that it is impatience. */
 static void on_signal(int number)
 {
-    if (cb__stop)
+    static volatile uint64_t first_ns;
+    uint64_t now = cb__clock_ns();
+    if (cb__stop && now - first_ns > ONE_STOP_NS)
         _exit(128 + number);
+    if (!cb__stop)
+        first_ns = now;
     cb__stop = 1;
 }
 
