@@ -568,6 +568,16 @@ static void cache_that_was_set_aside_since_is_told(void **state)
     assert_int_equal(driver.cuCtxSetLimit(CB__CU_LIMIT_PERSISTING_L2_BYTES, 1 << 20), 0);
     assert_int_equal(ops->digest(device, at, 64, &digest, &err), CB_WRONG);
     assert_non_null(strstr(err.message, "1048576 bytes of L2 are set aside for lines that stay"));
+    ops->close(device);
+
+    /* And where less of it is left than there was. */
+    err = (cb_error)CB_ERROR_INIT;
+    device = opened();
+    assert_int_equal(ops->alloc(device, 64, CB__PAGES_HUGE, &at, &err), CB_OK);
+    assert_int_equal(ops->digest(device, at, 64, &digest, &err), CB_OK);
+    assert_int_equal(driver.cuCtxSetLimit(CB__CU_LIMIT_PERSISTING_L2_BYTES, 1 << 19), 0);
+    assert_int_equal(ops->digest(device, at, 64, &digest, &err), CB_WRONG);
+    assert_non_null(strstr(err.message, "524288 bytes of L2 are set aside"));
     assert_int_equal(driver.cuCtxSetLimit(CB__CU_LIMIT_PERSISTING_L2_BYTES, 0), 0);
     ops->close(device);
 }
