@@ -288,8 +288,11 @@ sleep 1
 kill -INT "$running"
 sleep 1.5
 kill -INT "$running" || fault "a record that nobody reads is written all the same"
+(sleep 20 && kill -KILL "$running") >"$scratch/guard" 2>&1 &
+guard=$!
 wait "$running"
 got=$?
+kill "$guard"
 [ "$got" = 130 ] || fault "interrupted again after 1.5 s: status $got"
 exec 3>&-
 
