@@ -17,7 +17,18 @@ expect() {
     failed=1
 }
 expect 0 "9 launches of small shapes, 0 wrong" cpu gemv_q4@act=q8 twin_copy alu_chain
+for shape in 1x32 3x224 37x4192 517x288; do
+    grep -qxF "ok    gemv_q4@act=q8 $shape" "$scratch/said" || { echo "not launched: gemv_q4@act=q8 $shape" && failed=1; }
+done
 expect 0 "gemv_q4@act=bf16,tokens=2/cuda_bulk" -l
+# Neither a code twice nor one that is wrong on purpose: one of those ends the context of all after it.
+seeded=$(grep '^fault_' "$scratch/said")
+[ "$seeded" = fault_scale/cuda_clean ] || { echo "of the seeded faults it lists: $seeded" && failed=1; }
+twice=$(sort "$scratch/said" | uniq -d)
+[ -z "$twice" ] || { echo "listed twice: $twice" && failed=1; }
+for code in alu_chain/cuda chase peak_mma scratch_read stream_read twin_copy twin_read twin_write; do
+    grep -q "^$code" "$scratch/said" || { echo "not listed: $code" && failed=1; }
+done
 expect 0 "4 launches of small shapes, 0 wrong" -k "$faults" cpu faults/clean
 for row in unwritten_tail:never past_end:beside edits_weight:edited group_wrong:bound not_a_number:infinite fails:failed; do
     expect 1 "${row#*:}" -k "$faults" cpu "faults/${row%:*}"

@@ -1,4 +1,5 @@
-/* launch_codes -l                                  all device code that the verbs use unasked
+/* launch_codes -l                                  all device code that the verbs use unasked,
+ *                                                  but for what is wrong on purpose
  * launch_codes [-k MODULE.so] DEVICE VARIANT...    launches them
  *
  * Each a few times on small shapes, ragged and wide ones among them, verified; nothing
@@ -173,15 +174,22 @@ static cb_status launch_variant(launching *l, const char *text, cb_error *err)
     return status;
 }
 
+/* Of selftest's kernels: they write where they must not, and one ends its context. */
+static bool is_seeded_fault(const cb__case *c)
+{
+    size_t length = strlen(c->impl->name), clean = strlen("_clean");
+    return strncmp(c->kernel->name, "fault_", strlen("fault_")) == 0 &&
+           (length < clean || strcmp(c->impl->name + length - clean, "_clean") != 0);
+}
+
 /* The same code comes for many reasons. */
 static cb_status list_once(void *arg, const char *text, const cb__case *c, cb_error *err)
 {
     listed *l = arg;
-    (void)c;
     for (int i = 0; text && i < l->n; i++)
         if (strcmp(l->texts[i], text) == 0)
             return CB_OK;
-    if (!text) /* the backend's own kernels */
+    if (!text || is_seeded_fault(c)) /* no text: the backend's own kernels */
         return CB_OK;
     if (l->n == CODES_MAX)
         return cb_error_set(err, CB_INTERNAL, "there are more than %d codes", CODES_MAX);
