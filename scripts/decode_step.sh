@@ -1,17 +1,32 @@
 #!/bin/sh
-# decode_step.sh [OPTIONS]: how well do parts, measured alone, predict a decode step? Measures the parts with
-# `coldbench run`, then the step, then the parts again, and compares; -n 3: parts, step, parts, step, parts, step,
-# parts, each step beside the parts before and after it.
-#   -b FOLDER   where coldbench and decode_step are (build/release)
-#   -o FOLDER   for the records (decode-step)
-#   -d DEVICE   (cuda:0)           -v VARIANT  (gemv_q4@act=bf16)
-#   -m MODEL    (llama-3-8b)       -n N        comparisons (1)
-#   -s SECONDS  budget of each time that the parts are measured (20)
-# Exit status: 0; 4 where some part was not decided on; else that of the command that failed.
+# decode_step.sh: how well do parts, measured alone, predict a decode step? decode_step.sh --help says how it is used.
 set -u
 folder=$(dirname "$0")/../build/release
 out=decode-step device=cuda:0 variant=gemv_q4@act=bf16 model=llama-3-8b times=1 budget=20
-while getopts b:o:d:v:m:n:s: option; do
+usage() {
+    cat <<'END'
+decode_step.sh [options]     how well do parts, measured alone, predict a decode step?
+
+Measures the parts with `coldbench run`, then the step, then the parts again, and compares; -n 3: parts, step,
+parts, step, parts, step, parts, each step beside the parts before and after it. Records that are there and whole
+are not measured again: what was cut off is called again with the same options.
+
+  -b FOLDER   where coldbench and decode_step are (build/release)
+  -o FOLDER   for the records (decode-step)
+  -d DEVICE   (cuda:0)           -v VARIANT  (gemv_q4@act=bf16)
+  -m MODEL    (llama-3-8b)       -n N        comparisons (1)
+  -s SECONDS  budget of each time that the parts are measured (20)
+  -h, --help  this page
+
+Status: 0; 4 where some part was not decided on; else that of the command that failed.
+END
+}
+help() {
+    usage || exit 5
+    exit 0
+}
+[ "${1:-}" != --help ] || help
+while getopts b:o:d:v:m:n:s:h option; do
     case $option in
     b) folder=$OPTARG ;;
     o) out=$OPTARG ;;
@@ -20,6 +35,7 @@ while getopts b:o:d:v:m:n:s: option; do
     m) model=$OPTARG ;;
     n) times=$OPTARG ;;
     s) budget=$OPTARG ;;
+    h) help ;;
     *) exit 2 ;;
     esac
 done
@@ -33,6 +49,12 @@ for program in coldbench decode_step; do
 done
 mkdir -p "$out" || exit 5
 shapes=$("$folder/decode_step" shapes --model "$model") || exit
+asked="$variant, $model, $device, $budget s"
+if [ -e "$out/parts-0.json" ] && [ "$(cat "$out/asked" 2>/dev/null)" != "$asked" ]; then
+    echo "decode_step.sh: $out has records of something else than $asked; -o names another folder" >&2
+    exit 2
+fi
+echo "$asked" >"$out/asked" || exit 5
 
 # answered COMMAND...: status 4 is an answer too, and remembered.
 undecided=0
@@ -43,20 +65,29 @@ answered() {
     [ $status -eq 0 ] || exit $status
 }
 
-# The table of parts is in decode_step's.
+# A record says at its beginning that it is complete, and may be torn.
+is_whole() { [ -s "$1" ] && grep -q '^  "complete": true' "$1" && [ "$(tail -n 1 "$1")" = "}" ]; }
+
+# The table of parts is in decode_step's. Whether they were decided on, compare says too.
 parts() {
+    ! is_whole "$out/parts-$1.json" || return 0
     printf 'decode_step.sh: parts, %d of %d\n' "$1" "$times" >&2
     # shellcheck disable=SC2086 # options, word by word
     answered "$folder/coldbench" run "$variant" $shapes --device "$device" --submit batched --quiet \
         --budget "$budget" --json "$out/parts-$1.json"
 }
 
+step() {
+    ! is_whole "$out/step-$1.json" || return 0
+    printf 'decode_step.sh: step, %d of %d\n' "$1" "$times" >&2
+    answered "$folder/decode_step" measure "$variant" --model "$model" --device "$device" --seed "$1" \
+        --json "$out/step-$1.json"
+}
+
 parts 0
 i=1
 while [ "$i" -le "$times" ]; do
-    printf 'decode_step.sh: step, %d of %d\n' "$i" "$times" >&2
-    answered "$folder/decode_step" measure "$variant" --model "$model" --device "$device" --seed "$i" \
-        --json "$out/step-$i.json"
+    step "$i"
     parts "$i"
     answered "$folder/decode_step" compare "$out/step-$i.json" "$out/parts-$((i - 1)).json" "$out/parts-$i.json" \
         --json "$out/prediction-$i.json"

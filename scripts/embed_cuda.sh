@@ -1,8 +1,24 @@
 #!/bin/sh
-# embed_cuda.sh: compiles the device code that the program carries as PTX anew (src/device/cuda/embedded.h).
-# It takes NVRTC 12.0, whose PTX every driver from CUDA 12.0 on reads: the file that COLDBENCH_NVRTC names,
-# or build/nvrtc-12.0/libnvrtc.so.12.
+# embed_cuda.sh: compiles the device code that the program carries anew. embed_cuda.sh --help says from what.
 set -u
+case ${1:-} in
+'') ;;
+-h | --help)
+    cat <<'END' || exit 5
+embed_cuda.sh     compiles the device code that the program carries as PTX anew: src/device/cuda/embedded.h
+
+It takes NVRTC 12.0, whose PTX every driver from CUDA 12.0 on reads: the file that COLDBENCH_NVRTC names, or
+build/nvrtc-12.0/libnvrtc.so.12.
+
+Status: 0; 2 usage; 3 there is no NVRTC; else that of the command that failed.
+END
+    exit 0
+    ;;
+*)
+    echo "embed_cuda: '$1' is no option; --help is the only one" >&2
+    exit 2
+    ;;
+esac
 cd "$(dirname "$0")/.." || exit 1
 build=build/embed
 nvrtc=${COLDBENCH_NVRTC:-$PWD/build/nvrtc-12.0/libnvrtc.so.12}

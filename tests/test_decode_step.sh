@@ -132,6 +132,36 @@ said "none.json: No such file"
 try 2 "$decode" compare "$step"
 said "compare takes"
 try 5 "$decode" compare "$step" "$good" --json "$scratch/none/p.json"
+# What has no end, and what is too long: 256 MiB of memory are enough to refuse it.
+limited() {
+    (ulimit -v 262144 && exec "$@")
+}
+limited "$decode" --help >"$scratch/out" 2>&1 || limited() { "$@"; } # a sanitizer reserves terabytes
+mkfifo "$scratch/pipe"
+for place in /dev/zero "$scratch/pipe" "$scratch"; do
+    limited timeout 60 "$decode" compare "$place" "$good" >"$scratch/out" 2>&1
+    got=$?
+    words="compare $place"
+    [ "$got" = 2 ] || fault "$words: status $got, not 2"
+    said "$place is not a file"
+done
+truncate -s 300M "$scratch/long.json"
+limited timeout 60 "$decode" compare "$step" "$scratch/long.json" >"$scratch/out" 2>&1
+got=$?
+words="compare long.json"
+[ "$got" = 2 ] || fault "$words: status $got, not 2"
+said "long.json: it is over 16 MiB long"
+# A part that was not decided on is told in vain; the record is kept.
+sed 's/"verdict": "ok"/"verdict": "unstable"/' "$good" >"$scratch/open.json"
+for parts in "$good" "$scratch/open.json"; do
+    rm -f "$scratch/kept.json"
+    words="compare >/dev/full"
+    "$decode" compare "$step" "$parts" --json "$scratch/kept.json" >/dev/full 2>"$scratch/out"
+    got=$?
+    [ "$got" = 5 ] || fault "$words: status $got, not 5"
+    said "standard output: No space left on device"
+    [ -s "$scratch/kept.json" ] || fault "$words: no record"
+done
 
 # ---- what is not valid, and what is not there, in one line ----
 # refuse STATUS WORDS ARGUMENTS...
@@ -180,6 +210,43 @@ for status in 0:0 4:4 5:5; do
     grep -qxF "run gemv_q4 ${shapes% } --device $fake --submit batched --quiet --budget 8 --json $scratch/many/parts-0.json" \
         "$scratch/asked" || fault "asked of coldbench: $(cat "$scratch/asked")"
 done
+# ---- the script goes on from whole records ----
+echo 0 >"$scratch/status"
+rm -rf "$scratch/asked" "$scratch/many"
+again() {
+    try "$1" sh "$script" -b "$scratch/bin" -o "$scratch/many" -d $fake -v "${2:-gemv_q4}" -m tiny -n 2 -s 8
+}
+again 0
+for record in parts-0 step-1 parts-1 step-2 parts-2; do cp -p "$scratch/many/$record.json" "$scratch/$record.was"; done
+again 0
+[ "$(wc -l <"$scratch/asked")" = 3 ] || fault "what is there is measured again"
+[ "$(grep -c 'predicted by cold parts' "$scratch/out")" = 2 ] || fault "what is there is not compared again"
+! grep -q 'decode_step.sh: step' "$scratch/out" || fault "a step that is there is measured again"
+head -c 2000 "$scratch/step-2.was" >"$scratch/many/step-2.json" # torn
+sed 's/"complete": true/"complete": false/' "$scratch/parts-1.was" >"$scratch/many/parts-1.json" # cut off
+rm "$scratch/many/parts-2.json"
+again 0
+[ "$(wc -l <"$scratch/asked")" = 5 ] || fault "not two of the parts are measured again"
+said "step, 2 of 2" "parts, 1 of 2" "parts, 2 of 2"
+! grep -q -e 'step, 1' -e 'parts, 0' "$scratch/out" || fault "what is whole is measured again"
+for record in step-2 parts-1; do
+    [ "$(tail -n 1 "$scratch/many/$record.json")" = "}" ] && grep -q '"complete": true' "$scratch/many/$record.json" ||
+        fault "$record is not whole"
+done
+cp "$scratch/open.json" "$scratch/many/parts-2.json"
+again 4
+again 2 "gemv_q4@act=q8"
+said "has records of something else than gemv_q4@act=q8, tiny"
+rm "$scratch/many/asked"
+again 2
+for option in -h --help; do
+    try 0 sh "$script" $option
+    said "decode_step.sh [options]" "-o FOLDER"
+    try 0 sh "$1/scripts/embed_cuda.sh" $option
+    said "embed_cuda.sh" "COLDBENCH_NVRTC"
+done
+try 2 sh "$1/scripts/embed_cuda.sh" nonsense
+
 try 3 sh "$script" -b "$build" -o "$scratch/none" -d cuda:99 -m tiny
 said "device 'cuda:99'"
 try 2 sh "$script" -b "$build" -n some

@@ -1,9 +1,12 @@
 /* main.c: measures a decode step, and says how well its parts predict it. scripts/decode_step.sh
  * runs it together with `coldbench run`. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/options.h"
 #include "coldbench/random.h"
@@ -12,7 +15,7 @@
 #include "prediction.h"
 #include "record/envelope.h"
 
-enum { RECORDS_MAX = 16 };
+enum { RECORDS_MAX = 16, RECORD_BYTES_MAX = 16 << 20 };
 
 typedef struct options {
     const char *model, *device, *kernel, *json;
@@ -95,26 +98,58 @@ static cb_status write_file(const char *path, const cb__buf *text, cb_error *err
     return CB_OK;
 }
 
+/* A pipe or a device of that name may have no end. */
+static cb_status open_record(const char *path, FILE **out, cb_error *err)
+{
+    struct stat facts;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return cb_error_set(err, CB_IO, "%s: %s", path, strerror(errno));
+    cb_status status = CB_OK;
+    if (fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode))
+        status = cb_error_set(err, CB_USAGE, "%s is not a file", path);
+    else if (!(*out = fdopen(fd, "r")))
+        status = cb_error_set(err, CB_NO_MEMORY, "%s: no memory to read it", path);
+    if (status != CB_OK)
+        close(fd);
+    return status;
+}
+
 static cb_status read_record(const char *path, cb__json **out, cb_error *err)
 {
     cb__buf text = CB__BUF_INIT;
     char bytes[65536];
     size_t n = 0;
-    FILE *file = fopen(path, "r");
-    if (!file)
-        return cb_error_set(err, CB_IO, "%s: %s", path, strerror(errno));
-    while ((n = fread(bytes, 1, sizeof bytes, file)) > 0)
+    FILE *file = NULL;
+    cb_status status = open_record(path, &file, err);
+    if (status != CB_OK)
+        return status;
+    while (text.size <= RECORD_BYTES_MAX && (n = fread(bytes, 1, sizeof bytes, file)) > 0)
         cb__buf_append(&text, bytes, n);
-    cb_status status = CB_OK;
     if (ferror(file))
         status = cb_error_set(err, CB_IO, "%s: %s", path, strerror(errno));
     else if (text.failed)
         status = cb_error_set(err, CB_NO_MEMORY, "%s: no memory to read it", path);
+    else if (text.size > RECORD_BYTES_MAX)
+        status =
+            cb_error_set(err, CB_USAGE, "%s: it is over %d MiB long", path, RECORD_BYTES_MAX >> 20);
     else
         status = cb__json_parse(cb__buf_text(&text), text.size, path, out, err);
     fclose(file);
     cb__buf_fini(&text);
     return status;
+}
+
+/* Where nobody reads the text the record is kept all the same. The first thing that went wrong is
+ * told. */
+static cb_status hand_out(const options *o, const cb__buf *text, const cb__buf *json, cb_error *err)
+{
+    cb_status status = CB_OK, kept = CB_OK;
+    if (fputs(cb__buf_text(text), stdout) == EOF || fflush(stdout) != 0)
+        status = cb_error_set(err, CB_IO, "standard output: %s", strerror(errno));
+    if (o->json)
+        kept = write_file(o->json, json, err);
+    return status != CB_OK ? status : kept;
 }
 
 /* ---- measure ---- */
@@ -135,14 +170,11 @@ static cb_status all_rounds(const step *s, const options *o, round_answer *answe
 static cb_status tell(const measured *m, const options *o, cb__record *record, cb_error *err)
 {
     cb__buf text = CB__BUF_INIT, json = CB__BUF_INIT;
-    cb_status status = CB_OK;
     record->device = m->info;
     record->complete = true;
     measured_text(m, &text);
     measured_record(m, record, &json);
-    fputs(cb__buf_text(&text), stdout);
-    if (o->json)
-        status = write_file(o->json, &json, err);
+    cb_status status = hand_out(o, &text, &json, err);
     if (status == CB_OK && m->verdict <= CB_VERDICT_IMPOSSIBLE)
         status = cb_error_set(err, CB_WRONG, "the step is %s", cb_verdict_name(m->verdict));
     cb__buf_fini(&text);
@@ -195,10 +227,8 @@ static cb_status tell_prediction(const prediction *p, const options *o, cb_error
     cb__buf text = CB__BUF_INIT, json = CB__BUF_INIT;
     cb__record record = {.kind = "decode_prediction", .complete = true};
     cb__json_writer w;
-    cb_status status = CB_OK;
     cb__record_now(record.started);
     prediction_text(p, &text);
-    fputs(cb__buf_text(&text), stdout);
     cb__json_begin(&w, &json, true);
     cb__envelope_begin(&w, &record);
     cb__json_key(&w, "results");
@@ -209,8 +239,7 @@ static cb_status tell_prediction(const prediction *p, const options *o, cb_error
     cb__json_end(&w);
     cb__json_end(&w);
     cb__buf_puts(&json, "\n");
-    if (o->json)
-        status = write_file(o->json, &json, err);
+    cb_status status = hand_out(o, &text, &json, err);
     if (status == CB_OK && prediction_undecided(p))
         status = cb_error_set(err, CB_UNDECIDED, "a part could not be decided on, as told above");
     cb__buf_fini(&text);
