@@ -16,7 +16,7 @@ usage() {
 gpu.sh PART... [options]     measures in parts, each called again until it is done
 
   probe      three full probes and a quick one: probe-N.json
-  run        gemv_q4, three runs a kind of activations, tokens=2 once: run-ACT-TOKENS-N.json
+  run        gemv_q4, three runs a kind of activations: run-ACT-N.json, and one of tokens=2: run-ACT-tokens2.json
   aa         identical code compared, 100 times each of three kernels: a line a comparison in aa.jsonl
   planted    alu_chain 1 % longer, margin 0.5 %, 60 times: planted.jsonl
   processes  how much fresh processes of identical code differ, from aa.jsonl; measures nothing
@@ -27,7 +27,8 @@ gpu.sh PART... [options]     measures in parts, each called again until it is do
   summary    tables of what DIR has, as markdown
 
   --out DIR         where records go and are found; default build/gpu
-  --minutes N       a part begins nothing new after this; what is begun takes less than two more; default 7
+  --minutes N       a part begins nothing new after this; what is begun takes less than two more, but decode up
+                    to nine, and goes on from its records when called again; default 7
   --count N         instead of 3 probes and runs, 100, 60 or 120
   --device NAME     default cuda:0
   --coldbench PATH  default: $COLDBENCH, build/release/coldbench
@@ -158,12 +159,12 @@ part_dobench() {
     case $status in 0 | 4) return "$status" ;; *) exit 3 ;; esac
 }
 part_decode() { # its 4 says that a part of the step was not decided on
-    [ ! -s "$out/decode/prediction-3.json" ] || return 0
+    ! is_complete "$out/decode/prediction-3.json" || return 0
     time_left || return
     [ -f "$here/decode_step.sh" ] || die 3 "decode: $here/decode_step.sh is not there"
     attempt 530 sh "$here/decode_step.sh" -b "$(dirname "$coldbench")" -o "$out/decode" -d "$device" -n 3
     cat "$work/words" >&2
-    case $status in 0 | 4) return 0 ;; *) exit "$status" ;; esac
+    case $status in 0 | 4) return 0 ;; 124 | 137) return 4 ;; *) exit "$status" ;; esac
 }
 part_selftest() { measured selftest 110 selftest --quick; }
 part_summary() { python3 "$here/gpu_records.py" summary "$out"; }
@@ -208,7 +209,10 @@ part_sanitize() {
 
 while [ $# -gt 0 ]; do
     case $1 in
-    -h | --help) usage && exit 0 ;;
+    -h | --help)
+        usage || exit 5
+        exit 0
+        ;;
     probe | run | aa | planted | processes | dobench | decode | sanitize | selftest | summary)
         parts="$parts $1"
         shift

@@ -3,7 +3,11 @@
 
 gpu_records.py line RECORD KEY=VALUE...   a comparison as one line, without its samples
 gpu_records.py summary DIR [PART...]      markdown tables of what DIR has
+
+Status: 0, 2 usage, 5 something cannot be read: it is named, and left out.
 """
+import contextlib
+import io
 import json
 import math
 import os
@@ -11,6 +15,7 @@ import statistics
 import sys
 
 DECISIONS = "tie slower faster inconclusive incomparable unstable failed".split()
+UNREADABLE = (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError)
 STRIDES = (128, 144, 256, 272, 512, 528)
 
 
@@ -202,39 +207,95 @@ def sanitize(entries):
           [[e["tool"], e["item"], len(e["variants"].split()), e["found"], e["status"]] for e in entries])
 
 
-def lines_of(folder, name):
-    path = os.path.join(folder, name)
-    if not os.path.exists(path):
-        return []
-    with open(path) as file:  # the last line of a part that was killed may be torn
-        return [json.loads(text) for text in file if text.endswith("\n")]
+# ---- what DIR has ----
+
+class Folder:
+    """Its records, each with its place; what cannot be read is told in a line, and left out."""
+
+    def __init__(self, path):
+        self.path, self.status, self.told = path, 0, set()
+
+    def fault(self, place, error):
+        self.status = 5
+        if place not in self.told:
+            print(f"gpu_records: {place}: {words_of(error)}", file=sys.stderr)
+        self.told.add(place)
+
+    def parsed(self, place, text):
+        try:
+            record = json.loads(text)
+            if not isinstance(record, dict):
+                raise ValueError("not a record")
+            return [record]
+        except ValueError as error:
+            self.fault(place, error)
+            return []
+
+    def lines(self, name):
+        path = os.path.join(self.path, name)
+        if not os.path.exists(path):
+            return []
+        with open(path, errors="replace") as file:  # the last line of a part that was killed may be torn
+            whole = [(f"{path}:{n}", text) for n, text in enumerate(file, 1) if text.endswith("\n")]
+        return [(place, entry) for place, text in whole for entry in self.parsed(place, text)]
+
+    def records(self, kind):
+        found = []
+        for name in sorted(os.listdir(self.path)):
+            if name.startswith(kind + "-") and name.endswith(".json"):
+                path = os.path.join(self.path, name)
+                with open(path, errors="replace") as file:
+                    found += [(path, (name[:-5], record)) for record in self.parsed(path, file.read())]
+        return found
+
+    def shown_alone(self, show, place, entry):
+        """What lacks something is found by itself, so that the others are shown."""
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                show([entry])
+            return True
+        except UNREADABLE as error:
+            self.fault(place, error)
+            return False
 
 
-def records_of(folder, kind):
-    named = []
-    for name in sorted(os.listdir(folder)):
-        if name.startswith(kind + "-") and name.endswith(".json"):
-            with open(os.path.join(folder, name)) as file:
-                named.append((name[:-5], json.load(file)))
-    return named
+def words_of(error):
+    return f"it lacks {error}" if isinstance(error, KeyError) else str(error)
 
 
-def summary(folder, parts):
-    sources = {"probe": (probe, records_of(folder, "probe")), "run": (run, records_of(folder, "run"))}
-    for part, name, show in (("aa", "aa", series), ("processes", "aa", processes), ("planted", "planted", series),
-                             ("dobench", "dobench", dobench), ("sanitize", "sanitize", sanitize)):
-        sources[part] = (show, lines_of(folder, name + ".jsonl"))
-    for part in parts or sources:
-        show, found = sources[part]
+PARTS = {"probe": (probe, Folder.records, "probe"), "run": (run, Folder.records, "run"),
+         "aa": (series, Folder.lines, "aa.jsonl"), "processes": (processes, Folder.lines, "aa.jsonl"),
+         "planted": (series, Folder.lines, "planted.jsonl"), "dobench": (dobench, Folder.lines, "dobench.jsonl"),
+         "sanitize": (sanitize, Folder.lines, "sanitize.jsonl")}
+
+
+def summary(path, parts):
+    folder = Folder(path)
+    for part in parts or PARTS:
+        show, read, name = PARTS[part]
+        entries = [entry for place, entry in read(folder, name) if folder.shown_alone(show, place, entry)]
         print(f"## {part}\n")
-        if found:
-            show(found)
+        if entries:
+            show(entries)
         else:
             print("Nothing of it is here.\n")
+    return folder.status
+
+
+def main(arguments):
+    verb, path, *rest = arguments + [""] * (2 - len(arguments))
+    try:
+        if verb == "line" and path and all("=" in fact for fact in rest):
+            line(path, rest)
+            return 0
+        if verb == "summary" and path and all(part in PARTS for part in rest):
+            return summary(path, rest)
+    except UNREADABLE as error:
+        print(f"gpu_records: {path}: {words_of(error)}", file=sys.stderr)
+        return 5
+    print(__doc__.strip(), file=sys.stderr)
+    return 2
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "line":
-        line(sys.argv[2], sys.argv[3:])
-    else:
-        summary(sys.argv[2], sys.argv[3:])
+    sys.exit(main(sys.argv[1:]))

@@ -32,7 +32,7 @@ said() {
 
 # ---- stand-ins ----
 # Writes a record with the decision on line N of $scratch/decisions at the Nth call (tie where there is none);
-# "fail", "gone" (no device), "slow" and "partial" are what else can happen.
+# "fail", "gone" (no device), "slow", "late" (stopped by timeout) and "partial" are what else can happen.
 mkdir "$scratch/bin" "$scratch/python" "$scratch/python/triton"
 cat >"$scratch/bin/coldbench" <<'END'
 #!/usr/bin/env python3
@@ -47,6 +47,8 @@ decision = decisions[n] if n < len(decisions) else "tie"
 if decision == "gone":
     print("coldbench: no driver here")
     sys.exit(3)
+if decision == "late":
+    sys.exit(124)
 if decision == "fail":
     print('coldbench: a "bad\\" day')
     sys.exit(5)
@@ -82,7 +84,9 @@ esac
 END
 cat >"$scratch/bin/launch_codes" <<'END'
 #!/bin/sh
-[ "$1" = -l ] && echo alu_chain/cuda && for i in 1 2 3 4 5 6 7 8; do echo "peak_mma@type=$i/cuda"; done
+[ "$1" = -l ] || exit
+[ ! -e "$(dirname "$0")/../real" ] || exec "$(cat "$(dirname "$0")/../real")" -l
+echo alu_chain/cuda && for i in 1 2 3 4 5 6 7 8; do echo "peak_mma@type=$i/cuda"; done
 END
 chmod +x "$scratch/bin/coldbench" "$scratch/bin/compute-sanitizer" "$scratch/bin/launch_codes"
 cat >"$scratch/python/torch.py" <<'END'
@@ -121,6 +125,9 @@ expect 2 "--count 0 is no number of times" aa --count 0
 expect 3 "no coldbench at /nowhere" aa --coldbench /nowhere
 expect 0 "sanitize" --help
 expect 0 "Nothing of it is here" summary
+expect 0 "run-ACT-tokens2.json" --help
+said "decode up"
+expect 0 "" -h
 
 # ---- time, cuts ----
 expect 4 "aa: the time is over" aa --count 3 --minutes 0
@@ -194,6 +201,47 @@ echo wrong >"$scratch/sanitizer"
 expect 1 "sanitize: 6 found something, or an output was wrong" sanitize
 said "racecheck alu_chain-1: 0 errors or hazards, status 1"
 
+
+# What is really listed: each code once for each tool, of one kernel and six at most together, none wrong on purpose.
+listing=${program:+$(dirname "$program")/launch_codes}
+if [ -n "$listing" ]; then
+    rm -rf "$out" "$scratch/sanitized"
+    echo "$listing" >"$scratch/real"
+    echo clean >"$scratch/sanitizer"
+    expect 0 "" sanitize
+    for tool in memcheck racecheck; do
+        sed -n "s/^--tool $tool .* cuda:0 //p" "$scratch/sanitized" | tr ' ' '\n' | sort >"$scratch/said"
+        "$listing" -l | sort | cmp -s - "$scratch/said" || fault "$tool is not given what is listed"
+        [ "$(grep '^fault_' "$scratch/said")" = fault_scale/cuda_clean ] || fault "$tool is given what is wrong on purpose"
+    done
+    sed 's/.* cuda:0 //' "$scratch/sanitized" | awk '
+        { kernel = $1; sub("[@/].*", "", kernel)
+          for (i = 1; i <= NF; i++) if (NF > 6 || ($i != kernel && $i !~ "^" kernel "[@/]")) { print; bad = 1 } }
+        END { exit bad }' >"$scratch/said" || fault "more than six, or of two kernels"
+fi
+
+# ---- a decode step: each call goes on from the records that are whole ----
+cat >"$scratch/bin/decode_step" <<'END'
+#!/bin/sh
+verb=$1
+[ "$verb" != shapes ] || exec echo --shape 64x256
+while [ "$1" != --json ]; do shift; done
+printf '{\n  "complete": true\n}\n' >"$2"
+echo "$verb $(basename "$2")" >>"$(dirname "$0")/../steps"
+END
+chmod +x "$scratch/bin/decode_step"
+rm -rf "$out" "$scratch/calls"
+printf '%s\n' tie tie late >"$scratch/decisions"
+expect 4 "decode: the time is over" decode
+expect 0 "" decode
+[ "$(wc -l <"$scratch/calls")" = 5 ] || fault "not four measured parts and one stopped"
+[ "$(grep measure "$scratch/steps" | tr '\n' ' ')" = "measure step-1.json measure step-2.json measure step-3.json " ] ||
+    fault "steps: $(cat "$scratch/steps")"
+steps=$(wc -l <"$scratch/steps")
+expect 0 "" decode
+[ "$(wc -l <"$scratch/steps")" = "$steps" ] || fault "a decode step that is there is taken again"
+rm -f "$scratch/decisions"
+
 # ---- do_bench ----
 expect 4 "0 of 6 pairs" dobench --count 6 --minutes 0
 expect 0 "4 of 4 pairs" dobench --count 4
@@ -203,6 +251,58 @@ expect 0 "6 of 6 pairs" dobench --count 6
 expect 0 "| **all** | 6 | 5 | 0.980 to 1.020 |" summary
 echo 'raise ImportError("none")' >"$scratch/python/torch.py"
 expect 3 "gpu.sh: dobench: none" dobench --count 9
+
+# ---- records that cannot be read: named in a line each, the others are shown ----
+# records STATUS ARGUMENTS...: gpu_records.py ends so; its words of faults are in $scratch/faults.
+records() {
+    want=$1
+    shift
+    python3 "$root/scripts/gpu_records.py" "$@" >"$scratch/said" 2>"$scratch/faults"
+    got=$?
+    cat "$scratch/faults" >>"$scratch/said"
+    [ "$got" = "$want" ] || fault "gpu_records.py $*: status $got, not $want"
+    ! grep -q Traceback "$scratch/faults" || fault "gpu_records.py $*: a traceback"
+}
+records 2
+said "gpu_records.py summary DIR"
+records 2 summary
+records 2 summary "$scratch" nothing
+records 2 tables "$scratch"
+records 2 line "$scratch/none" fact
+records 5 line "$scratch/none" n=1
+records 5 summary "$scratch/none"
+said "none"
+rm -rf "$out"
+mkdir "$out"
+one() { printf '{"tool":"memcheck","item":"%s","variants":"a b","found":0,"status":0}\n' "$1"; }
+{
+    one first
+    printf '{"tool":"memch\n\n[1]\n{"tool":"memcheck","item":"half"}\n'
+    one last
+    printf '{"tool":"me'
+} >"$out/sanitize.jsonl"
+head -c 3000 "$root/docs/results/h200/earlier/probe-1.json" >"$out/probe-1.json"
+cp "$root/docs/results/h200/earlier/probe-2.json" "$out/"
+echo '{"schema": "coldbench/1"}' >"$out/run-bf16-1.json"
+records 5 summary "$out"
+said "| memcheck | first | 2 | 0 | 0 |"
+said "| memcheck | last | 2 | 0 | 0 |"
+said "| read ceiling, GB/s | 4683 [4678, 4696] |"
+for place in sanitize.jsonl:2 sanitize.jsonl:3 sanitize.jsonl:4 sanitize.jsonl:5 probe-1.json run-bf16-1.json; do
+    [ "$(grep -c "^gpu_records: $out/$place: ." "$scratch/faults")" = 1 ] || fault "nothing names $place, or not once"
+done
+[ "$(wc -l <"$scratch/faults")" = 6 ] || fault "not a line each"
+expect 5 "sanitize.jsonl:2" summary
+records 0 summary "$out" dobench
+
+# ---- the page has the figures of its records ----
+records 0 summary "$root/docs/results/h200/earlier" probe
+page=$root/docs/results/h200/README.md
+spread=$(sed -n 's/^| widest spread of a ceiling |/|/p' "$scratch/said")
+grep -qF "| widest spread over whole sweeps $spread" "$page" || fault "the page has other spreads than $spread"
+int8=$(sed -n 's/^| int8, T(FL)OP\/s | //p' "$scratch/said" | sed 's/ \[[^]]*\]//g')
+[ "$(sed -n 's/^| T(FL)OP\/s: [^|]*int8 | //p' "$page" | sed 's/[^|]*, \([0-9]* |\)/\1 /g; s/ *$//')" = "$int8" ] ||
+    fault "the page has other peaks of int8 than $int8"
 
 # ---- records as they are ----
 [ -n "$program" ] || exit $failed
