@@ -185,6 +185,49 @@ static void an_implementation_for_another_machine_is_unavailable(void **state)
     assert_non_null(strstr(err.message, "no implementation of only"));
 }
 
+static int no_geometry(const cb_problem *p, const int64_t *tunables, int processors,
+                       cb_geometry *out)
+{
+    (void)p, (void)tunables, (void)processors, (void)out;
+    return 1;
+}
+
+static void code_for_a_later_device_says_which(void **state)
+{
+    (void)state;
+    static const cb_device_code later = {"", "entry", 999, no_geometry, 0};
+    static const cb_impl both[] = {{.name = "gpu", .isa = CB_ISA_CUDA, .device = &later},
+                                   {.name = "plain"}};
+    static const struct {
+        const char *variant;
+        int impls, capability;
+        cb_status status;
+        const char *says;
+    } table[] = {
+        {"only", 1, 70, CB_UNAVAILABLE,
+         "implementation 'gpu' of only needs compute capability 99.9; this device has 7.0"},
+        {"only/gpu", 2, 90, CB_UNAVAILABLE,
+         "implementation 'gpu' of only needs compute capability 99.9; this device has 9.0"},
+        {"only", 2, 90, CB_UNAVAILABLE, "needs compute capability 99.9; this device has 9.0"},
+        {"only/plain", 2, 90, CB_UNAVAILABLE, "'plain' of only needs portable; this machine has"},
+        {"only", 1, 999, CB_OK, ""},
+        {"only/gpu", 1, 0, CB_OK, ""},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        const cb_kernel kernel = {.name = "only", .nimpls = table[i].impls, .impls = both};
+        const cb_kernel *const kernels[] = {&kernel};
+        const cb_module module_table = {CB_KERNEL_ABI, sizeof(cb_kernel), kernels, 1};
+        cb__module module = {.table = &module_table, .builtin = true};
+        const cb__suite suite = {.modules = {&module}, .nmodules = 1};
+        unsigned isa = CB_ISA_CUDA | (unsigned)table[i].capability << CB__ISA_CAPABILITY_SHIFT;
+        cb__case c;
+        cb_error err = CB_ERROR_INIT;
+        cb_status status = cb__case_parse_variant(&suite, table[i].variant, isa, &c, &err);
+        if (status != table[i].status || !strstr(err.message, table[i].says))
+            fail_msg("case %zu: %s, '%s'", i, cb_status_name(status), err.message);
+    }
+}
+
 /* ---- hostile text ---- */
 
 static void long_text_is_refused_at_any_length(void **state)
@@ -280,6 +323,7 @@ int main(void)
         cmocka_unit_test(sizes_follow_from_the_definition),
         cmocka_unit_test(bad_spelling_is_refused_with_the_rule),
         cmocka_unit_test(an_implementation_for_another_machine_is_unavailable),
+        cmocka_unit_test(code_for_a_later_device_says_which),
         cmocka_unit_test(long_text_is_refused_at_any_length),
         cmocka_unit_test(every_byte_in_every_place_is_refused_or_right),
         cmocka_unit_test(a_variant_without_a_shape_has_names_alone),

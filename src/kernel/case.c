@@ -134,12 +134,22 @@ static void presets(const cb_choice *choices, int n, int64_t *values)
 
 /* ---- the implementation ---- */
 
+/* Compute capability; 0: not known, or no GPU. */
+static int capability_of(unsigned isa)
+{
+    return (int)(isa >> CB__ISA_CAPABILITY_SHIFT);
+}
+
+/* Whether it is code for GPUs later than this one. */
+static bool is_for_later(const cb_impl *impl, unsigned isa)
+{
+    return impl->device && capability_of(isa) && impl->device->least > capability_of(isa);
+}
+
 bool cb__impl_runs(const cb_impl *impl, unsigned isa)
 {
-    int capability = (int)(isa >> CB__ISA_CAPABILITY_SHIFT);
-    if ((impl->isa & ~isa) != 0 || (impl->isa & CB_ISA_CUDA) != (isa & CB_ISA_CUDA))
-        return false;
-    return !impl->device || capability == 0 || impl->device->least <= capability;
+    return (impl->isa & ~isa) == 0 && (impl->isa & CB_ISA_CUDA) == (isa & CB_ISA_CUDA) &&
+           !is_for_later(impl, isa);
 }
 
 unsigned cb__isa_of(const cb__device_info *device, unsigned asked)
@@ -147,10 +157,41 @@ unsigned cb__isa_of(const cb__device_info *device, unsigned asked)
     return device->isa & CB_ISA_CUDA ? device->isa : asked;
 }
 
-static bool runs_here(const cb__case *c, const cb_impl *impl, unsigned isa)
+static bool covers(const cb_impl *impl, const cb__case *c)
 {
     cb_problem problem = cb__case_problem(c);
-    return cb__impl_runs(impl, isa) && (!impl->covers || impl->covers(&problem));
+    return !impl->covers || impl->covers(&problem);
+}
+
+static bool runs_here(const cb__case *c, const cb_impl *impl, unsigned isa)
+{
+    return cb__impl_runs(impl, isa) && covers(impl, c);
+}
+
+static cb_status needs_more(const cb_kernel *k, const cb_impl *impl, unsigned isa, cb_error *err)
+{
+    int has = capability_of(isa);
+    if (is_for_later(impl, isa))
+        return cb_error_set(err, CB_UNAVAILABLE,
+                            "implementation '%s' of %s needs compute capability %d.%d; this "
+                            "device has %d.%d",
+                            impl->name, k->name, impl->device->least / 10, impl->device->least % 10,
+                            has / 10, has % 10);
+    return cb_error_set(err, CB_UNAVAILABLE,
+                        "implementation '%s' of %s needs %s; this machine has %s", impl->name,
+                        k->name, cb__isa_name(impl->isa), cb__isa_name(isa));
+}
+
+/* Of no implementation that was named. One that only the device is too old for is what is told. */
+static cb_status none_runs(const cb__case *c, unsigned isa, cb_error *err)
+{
+    const cb_kernel *k = c->kernel;
+    for (int i = 0; i < k->nimpls; i++)
+        if (is_for_later(&k->impls[i], isa) && covers(&k->impls[i], c))
+            return needs_more(k, &k->impls[i], isa, err);
+    return cb_error_set(err, CB_UNAVAILABLE,
+                        "no implementation of %s covers these parameters on this machine (%s)",
+                        k->name, cb__isa_name(isa));
 }
 
 static cb_status impl_choose(cb__case *c, const char *name, unsigned isa, cb_error *err)
@@ -163,9 +204,7 @@ static cb_status impl_choose(cb__case *c, const char *name, unsigned isa, cb_err
         if (name ? strcmp(name, impl->name) != 0 : !runs_here(c, impl, isa))
             continue;
         if (!cb__impl_runs(impl, isa))
-            return cb_error_set(err, CB_UNAVAILABLE,
-                                "implementation '%s' of %s needs %s; this machine has %s", name,
-                                k->name, cb__isa_name(impl->isa), cb__isa_name(isa));
+            return needs_more(k, impl, isa, err);
         if (!runs_here(c, impl, isa))
             return cb_error_set(err, CB_USAGE,
                                 "implementation '%s' of %s does not cover these parameters", name,
@@ -173,11 +212,8 @@ static cb_status impl_choose(cb__case *c, const char *name, unsigned isa, cb_err
         c->impl = impl;
         return CB_OK;
     }
-    if (name)
-        return cb__unknown(err, "implementation", name, valid, (size_t)k->nimpls);
-    return cb_error_set(err, CB_UNAVAILABLE,
-                        "no implementation of %s covers these parameters on this machine (%s)",
-                        k->name, cb__isa_name(isa));
+    return name ? cb__unknown(err, "implementation", name, valid, (size_t)k->nimpls)
+                : none_runs(c, isa, err);
 }
 
 /* ---- the shape ---- */
