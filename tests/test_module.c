@@ -73,6 +73,7 @@ static const struct {
     {SEEDED(BOTH_CHOICES), {"value", "words, or values"}},
     {SEEDED(MANY_TUNABLES), {"plain has 99 entries"}},
     {SEEDED(DIM_ZERO), {"dimension 0", "multiple_of"}},
+    {SEEDED(MIXED_ISA), {"plain", "CB_ISA_CUDA stands alone"}},
     {SEEDED(LOAD_FAULTS), {"crashed with signal 11"}},
     {SEEDED(LOAD_ABORTS), {"crashed with signal 6"}},
     {SEEDED(LOAD_EXITS), {"ended the process with status 7"}},

@@ -73,6 +73,11 @@ static cb_status impl_ok(const cb_impl *impl, const char *origin, cb_error *err)
     if (!device != !(impl->isa & CB_ISA_CUDA))
         return cb_error_set(err, CB_USAGE, "module %s: %s: CB_ISA_CUDA goes with device code",
                             origin, impl->name);
+    if (device && impl->isa != CB_ISA_CUDA)
+        return cb_error_set(err, CB_USAGE,
+                            "module %s: %s: CB_ISA_CUDA stands alone: no GPU has a processor's "
+                            "instruction sets",
+                            origin, impl->name);
     if (impl->packed_bytes && !impl->prepare)
         return bad(err, origin, "an implementation with packed_bytes and no prepare");
     return choices_ok(impl->tunables, impl->ntunables, CB_TUNABLES_MAX, origin, impl->name, err);

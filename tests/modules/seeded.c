@@ -32,6 +32,7 @@ enum {
     SEED_BOTH_CHOICES,
     SEED_MANY_TUNABLES,
     SEED_DIM_ZERO,
+    SEED_MIXED_ISA,
     SEED_CHECK_CRASHES,
     SEED_CHECK_HANGS,
     SEED_LOAD_FAULTS,
@@ -153,12 +154,23 @@ static uint64_t packed_bytes(const cb_problem *p, const int64_t *tunables, int o
     return bytes(p, operand);
 }
 
-static const cb_impl impls[] = {{.name = "plain",
-                                 .help = "h",
-                                 .ntunables = SEED == SEED_MANY_TUNABLES ? 99 : 0,
-                                 .tunables = SEED == SEED_MANY_TUNABLES ? params : NULL,
-                                 .packed_bytes = SEED == SEED_NO_PREPARE ? packed_bytes : NULL,
-                                 .run = SEED == SEED_NO_RUN ? NULL : run}};
+static int geometry(const cb_problem *p, const int64_t *tunables, int processors, cb_geometry *out)
+{
+    (void)p, (void)tunables, (void)processors;
+    *out = (cb_geometry){{1, 1, 1}, {1, 1, 1}, 0};
+    return 0;
+}
+
+static const cb_device_code code = {"", "entry", 75, geometry, 0};
+static const cb_impl impls[] = {
+    {.name = "plain",
+     .help = "h",
+     .isa = SEED == SEED_MIXED_ISA ? CB_ISA_CUDA | CB_ISA_AVX2 : 0,
+     .device = SEED == SEED_MIXED_ISA ? &code : NULL,
+     .ntunables = SEED == SEED_MANY_TUNABLES ? 99 : 0,
+     .tunables = SEED == SEED_MANY_TUNABLES ? params : NULL,
+     .packed_bytes = SEED == SEED_NO_PREPARE ? packed_bytes : NULL,
+     .run = SEED == SEED_NO_RUN || SEED == SEED_MIXED_ISA ? NULL : run}};
 
 static const cb_kernel kernel = {
     .name = SEED == SEED_BAD_NAME     ? "Not A Name"
