@@ -361,7 +361,7 @@ static cb_status ragged_one(cb__comparing *s, int i, ragged *r, bool *again, cb_
     if (status != CB_OK) {
         cb__round_end(s, &r->worker, status, NULL);
         r->running = false;
-        cb_error_prefix(err, "shape %s", stage->shape);
+        cb_error_prefix(err, "one of the other shapes that are verified, %s", stage->shape);
         status = cb__blame(s, 1, i, &r->work, r->side, &r->asker, err);
     } else if (edited(s, &r->work, &answer.result, r->side)) {
         cb__round_end(s, &r->worker, CB_WRONG,

@@ -44,7 +44,7 @@ static cb_status open_one(cb__session *s, int which, cb__ragged *ragged, cb_erro
     sub->ragged = true;
     cb_status status = cb__session_open(sub, request, s->arena, s->processes, out, err);
     if (status != CB_OK)
-        cb_error_prefix(err, "shape %s", shape);
+        cb_error_prefix(err, "one of the other shapes that are verified, %s", shape);
     return status;
 }
 
@@ -100,7 +100,8 @@ cb_status cb__ragged_verify(cb__session *s, cb__ragged *ragged, cb_error *err)
         status = verify(ragged->sessions[i], err);
         merge(s, ragged->sessions[i], ragged->shapes[i]);
         if (status != CB_OK)
-            cb_error_prefix(err, "shape %s", ragged->shapes[i]);
+            cb_error_prefix(err, "one of the other shapes that are verified, %s",
+                            ragged->shapes[i]);
     }
     return status;
 }
