@@ -61,6 +61,7 @@ static cb__device *opened(void)
 /* ---- a kernel ---- */
 
 static int shared_bytes, threads = 64, no_geometry;
+static const cb_geometry *forced; /* NULL: as the others say */
 
 static int geometry(const cb_problem *problem, const int64_t *tunables, int processors,
                     cb_geometry *out)
@@ -68,6 +69,8 @@ static int geometry(const cb_problem *problem, const int64_t *tunables, int proc
     (void)problem, (void)tunables;
     *out = (cb_geometry){
         {(uint32_t)processors, 1, 1}, {(uint32_t)threads, 1, 1}, (uint32_t)shared_bytes};
+    if (forced)
+        *out = *forced;
     return no_geometry;
 }
 
@@ -126,6 +129,8 @@ static void a_device_is_opened_by_its_number(void **state)
         {"2", "2", 0, CB_UNAVAILABLE, "device 'cuda:2': the driver shows 2 devices"},
         {"1", "1", 0, CB_UNAVAILABLE, "the driver shows 1 device"},
         {"0", "0", 0, CB_UNAVAILABLE, "no CUDA-capable device"},
+        {"0", "-1", 0, CB_UNAVAILABLE, "the driver shows no device"},
+        {"all", "-1", 0, CB_UNAVAILABLE, "the driver shows no device"},
         {"-1", "2", 0, CB_USAGE, "cuda:N"},
         {"one", "2", 0, CB_USAGE, "cuda:N"},
         {"all", "2", 0, CB_USAGE, "one device at a time is measured"},
@@ -176,6 +181,10 @@ static void devices_are_counted(void **state)
     setenv("STUB_CUDA_DEVICES", "0", 1);
     assert_int_equal(ops->count(&n, &err), CB_UNAVAILABLE);
     assert_non_null(strstr(err.message, "no CUDA-capable device"));
+    cb_error_clear(&err);
+    setenv("STUB_CUDA_DEVICES", "-1", 1);
+    assert_int_equal(ops->count(&n, &err), CB_UNAVAILABLE);
+    assert_string_equal(err.message, "the driver shows no device (it counts -1)");
 }
 
 static void a_device_is_described_without_a_context(void **state)
@@ -344,11 +353,12 @@ static void code_that_cannot_run_here_says_why(void **state)
         {0, 100000, 64, 0, CB_OK, ""},
         {1, 0, 64, 0, CB_UNAVAILABLE, "told/later needs compute capability 12.0; cuda:0 has 9.0"},
         {2, 0, 64, 0, CB_USAGE, "told/cpu is no code for a GPU"},
-        {3, 0, 64, 0, CB_INTERNAL, "cuModuleGetFunction: CUDA_ERROR_NOT_FOUND"},
+        {3, 0, 64, 0, CB_USAGE, "told/lost: its source has no extern \"C\" __global__ 'elsewhere'"},
         {4, 0, 64, 0, CB_USAGE, "broken"},
-        {0, 0, 64, 1, CB_USAGE, "told/cuda cannot be launched for shape 7x9"},
+        {0, 0, 64, 1, CB_USAGE,
+         "told/cuda cannot be launched for shape 7x9: its geometry() refuses it with block_rows=4"},
         {0, 0, 0, 0, CB_USAGE, "no threads"},
-        {0, 0, 2048, 0, CB_USAGE, "2048 threads a block, and this code can have 1024"},
+        {0, 0, 2048, 0, CB_USAGE, "a block of 2048 x 1 x 1 threads, and none is past"},
         {0, 1 << 20, 64, 0, CB_USAGE, "1048576 bytes of shared memory a block"},
     };
     cb__device *device = opened();
@@ -369,6 +379,54 @@ static void code_that_cannot_run_here_says_why(void **state)
     }
     shared_bytes = no_geometry = 0;
     threads = 64;
+    ops->close(device);
+}
+
+static void a_geometry_past_every_device_is_told(void **state)
+{
+    (void)state;
+    enum { HALF = 1u << 31, ALL = UINT32_MAX };
+    static const struct {
+        cb_geometry geometry;
+        const char *says; /* NULL: it can be launched */
+    } table[] = {
+        {{{HALF - 1, 65535, 65535}, {1024, 1, 1}, 0}, NULL},
+        {{{1, 1, 1}, {16, 1, 64}, 0}, NULL},
+        {{{1, 1, 1}, {512, 4, 1}, 0}, "2048 threads a block, and this code can have 1024"},
+        {{{HALF, 1, 1}, {64, 1, 1}, 0}, "a grid of 2147483648 x 1 x 1 blocks"},
+        {{{1, 65536, 1}, {64, 1, 1}, 0}, "a grid of 1 x 65536 x 1 blocks"},
+        {{{1, 1, 65536}, {64, 1, 1}, 0}, "and none is past 2147483647 x 65535 x 65535"},
+        {{{1, 1, 1}, {1025, 1, 1}, 0}, "a block of 1025 x 1 x 1 threads"},
+        {{{1, 1, 1}, {1, 1025, 1}, 0}, "a block of 1 x 1025 x 1 threads"},
+        {{{1, 1, 1}, {1, 1, 65}, 0}, "and none is past 1024 x 1024 x 64"},
+        {{{1, 1, 1}, {HALF, HALF, 4}, 0}, "a block of 2147483648 x 2147483648 x 4 threads"},
+        {{{ALL, ALL, ALL}, {64, 1, 1}, 0}, "a grid of 4294967295 x 4294967295 x 4294967295"},
+        {{{1, 0, 1}, {64, 1, 1}, 0}, "its geometry has no threads"},
+    };
+    cb__device *device = opened();
+    cb__code first = code_with(0);
+    assert_int_equal(ops->build(device, &first, &err), CB_OK);
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        cb__code code = code_with(0);
+        forced = &table[i].geometry;
+        cb_error_clear(&err);
+        cb_status status = ops->build(device, &code, &err);
+        ops->unbuild(device, &code);
+        if (status != (table[i].says ? CB_USAGE : CB_OK) ||
+            !strstr(err.message, table[i].says ? table[i].says : ""))
+            fail_msg("case %zu: %s, '%s'", i, cb_status_name(status), err.message);
+        /* What was built for another shape. */
+        const cb__launch launch = {.code = &first};
+        cb_error_clear(&err);
+        if (table[i].says && !strstr(table[i].says, "this code")) {
+            ops->launch(device, &launch);
+            assert_int_equal(ops->sync(device, &err), CB_WRONG);
+            if (!strstr(err.message, table[i].says))
+                fail_msg("case %zu, launched: '%s'", i, err.message);
+        }
+    }
+    forced = NULL;
+    ops->unbuild(device, &first);
     ops->close(device);
 }
 
@@ -482,6 +540,36 @@ static void a_refused_launch_is_told_once(void **state)
                                      "invalid argument");
     cb_error_clear(&err);
     assert_int_equal(ops->sync(device, &err), CB_OK);
+    ops->close(device);
+}
+
+/* No fault of the launches: the next call that tells of anything tells it, and once. */
+static void a_clock_that_cannot_be_read_is_told_as_such(void **state)
+{
+    (void)state;
+    static const cb__launch nothing[2];
+    static const char says[] = "the time of a batch cannot be read: cuEventElapsedTime: "
+                               "CUDA_ERROR_INVALID_VALUE: invalid argument";
+    cb__device *device = opened();
+    cb__batch *batch = NULL;
+    void *at = NULL;
+    uint64_t digest = 0;
+    assert_int_equal(ops->alloc(device, 64, CB__PAGES_HUGE, &at, &err), CB_OK);
+    assert_int_equal(ops->batch_new(device, nothing, 2, &batch, &err), CB_OK);
+    for (int call = 0; call < 2; call++) {
+        setenv("STUB_CUDA_FAIL", "cuEventElapsedTime:1", 1);
+        ops->batch_run(device, batch);
+        assert_int_equal(ops->sync(device, &err), CB_OK);
+        assert_true(isnan(ops->batch_span_ns(device, batch)));
+        unsetenv("STUB_CUDA_FAIL");
+        cb_status status =
+            call ? ops->sync(device, &err) : ops->digest(device, at, 64, &digest, &err);
+        assert_int_equal(status, CB_INTERNAL);
+        assert_string_equal(err.message, says);
+        cb_error_clear(&err);
+        assert_int_equal(ops->sync(device, &err), CB_OK);
+    }
+    ops->batch_free(device, batch);
     ops->close(device);
 }
 
@@ -670,10 +758,12 @@ int main(int argc, char **argv)
         CHECK(a_file_is_copied_to_the_device),
         CHECK(every_build_is_an_image_of_its_own),
         CHECK(code_that_cannot_run_here_says_why),
+        CHECK(a_geometry_past_every_device_is_told),
         CHECK(a_launch_has_operands_dimensions_and_numbers),
         CHECK(a_batch_is_one_graph_that_reads_the_clock_itself),
         CHECK(a_batch_that_cannot_be_made_leaves_nothing),
         CHECK(a_refused_launch_is_told_once),
+        CHECK(a_clock_that_cannot_be_read_is_told_as_such),
         CHECK(a_worker_keeps_the_device_between_requests),
         CHECK(sensors_are_read_as_one_text),
         CHECK(cache_that_was_set_aside_since_is_told),

@@ -34,9 +34,10 @@ run() {
 # Default constants are compiled, so the stub runs them, and that they write nothing is found.
 run gemv_q4@act=bf16
 [ "$status" = 1 ] || { echo "gemv_q4@act=bf16: status $status, not 1"; failed=1; }
-says out 'code: embedded PTX, by the driver (CUDA 13.0): no NVRTC serves here'
+named="embedded PTX, by the driver (CUDA 13.0): COLDBENCH_NVRTC: cannot load library '/absent/libnvrtc.so'"
+says out "code: $named"
 says out 'wrong'
-says record '"code": "embedded PTX, by the driver (CUDA 13.0): no NVRTC serves here"'
+says record "\"code\": \"$named"
 
 # Others are not: one line, and no table of what was not measured.
 run gemv_q4/cuda:block_rows=32

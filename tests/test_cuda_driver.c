@@ -50,7 +50,7 @@ static void a_driver_without_a_function_is_too_old(void **state)
                      CB_UNAVAILABLE);
     assert_string_equal(err.message, STUB_CUDA_FOLDER
                         "/old/libcuda.so.1 has no cuGraphUpload: the NVIDIA driver is too old (one "
-                        "of CUDA 11.4 or later is needed)");
+                        "for CUDA 12.0 or later is needed, or 11.4 with its NVRTC)");
     assert_null(cuda.cuInit);
 }
 

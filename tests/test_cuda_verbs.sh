@@ -95,6 +95,8 @@ export LD_LIBRARY_PATH="$stub"
 condition STUB_CUDA_FAIL=cuInit:34 cuda:0 "CUDA_ERROR_STUB_LIBRARY: CUDA driver is a stub library"
 condition STUB_CUDA_DEVICES=0 cuda:0 "no CUDA-capable device is detected"
 condition STUB_CUDA_DEVICES=0 cuda:all "no CUDA-capable device is detected"
+condition STUB_CUDA_DEVICES=-1 cuda:0 "the driver shows no device"
+condition STUB_CUDA_DEVICES=-1 cuda:all "device 'cuda:all': the driver shows no device"
 condition STUB_CUDA_DEVICES=2 cuda:7 "device 'cuda:7': the driver shows 2 devices"
 condition STUB_CUDA_DEVICES=1 cuda:1 "device 'cuda:1': the driver shows 1 device"
 condition STUB_CUDA_MODE=2 cuda:0 "its compute mode is prohibited"
@@ -103,6 +105,21 @@ condition STUB_CUDA_FAIL=cuDevicePrimaryCtxRetain:46 cuda:0 "cuDevicePrimaryCtxR
 condition STUB_CUDA_VERSION=11080 cuda:0 "NVRTC"
 condition COLDBENCH_NVRTC="$scratch/absent.so" cuda:0 "absent.so" verbs_compiled
 condition STUB_CUDA_VERSION=11080 cuda:0 "NVRTC" verbs_compiled
+
+# older WORDS ARGUMENTS...: code for a later device than this one of 7.0 is told as such.
+older() {
+    words=$1
+    shift
+    verb=$*
+    STUB_CUDA_CAPABILITY=70 "$program" "$@" --device cuda:0 >"$scratch/out" 2>"$scratch/err"
+    got=$?
+    [ "$got" = 3 ] || fault "$verb: status $got, not 3"
+    says "$words"
+}
+for variant in scale_add scale_add/cuda; do
+    older "implementation 'cuda' of scale_add needs compute capability 7.5; this device has 7.0" \
+        run --kernel "$modules/scaled_base.so" $variant --shape 4096 --cache warm
+done
 
 # ---- a stub that computes ----
 
@@ -141,12 +158,28 @@ ends 1 gate --base "$modules/scaled_base.so" --head "$modules/scaled_wrong.so" -
     --threads 4 --cache warm
 says "wrong          scale_add 65536"
 
+# A clock that cannot be read says nothing of the kernel.
+# shellcheck disable=SC2086 # of words
+STUB_CUDA_FAIL=cuEventElapsedTime:1 "$program" run $scaled --device cuda:0 --cache warm --submit batched \
+    >"$scratch/out" 2>"$scratch/err"
+got=$?
+verb="run without a clock"
+[ "$got" = 5 ] || fault "$verb: status $got, not 5"
+says "the time of a batch cannot be read: cuEventElapsedTime: CUDA_ERROR_INVALID_VALUE"
+grep -q 'wrong' "$scratch/out" && fault "$verb: the kernel is blamed"
+
 # ---- a cache that is kept from evicting what rotates ----
 
 ends 4 run --kernel "$modules/scaled_keeps.so" scale_add --shape 65536 --threads 4 --seed 5 --device cuda:0 \
     --cache cold --submit solo
 says "contaminated"
 says "1048576 bytes of L2 are set aside for lines that stay"
+
+# ---- tunables that have no geometry ----
+
+ends 2 run gemv_q4/cuda:blocks=8,warps=16 --shape 64x64 --device cuda:0 --cache warm
+says "its geometry() refuses it with "
+says "blocks=8"
 
 # ---- selftest: each fault by name ----
 

@@ -51,7 +51,7 @@ typedef struct cb__device_info {
     char name[128];
     char identity[64];      /* what a model file is keyed by */
     char clock[32];         /* which clock spans are read from */
-    char code[96];          /* what compiles its code; "": it came compiled */
+    char code[256];         /* what compiles its code; "": it came compiled */
     int threads;            /* in use; of a GPU: its multiprocessors */
     unsigned isa;           /* CB_ISA_* of code that runs here; 0: as this machine's processor */
     bool placements_differ; /* a few threads can lie close together or apart */

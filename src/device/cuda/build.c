@@ -10,7 +10,13 @@
 enum {
     ARGUMENTS_MAX = CB_OPERANDS_MAX + CB_DIMS_MAX + CB_PARAMS_MAX,
     FREE_SHARED_BYTES = 48 << 10, /* of dynamic shared memory, that needs no leave */
+    BLOCK_X_MOST = 1024, /* of every device: CUDA C++ Programming Guide, technical specifications */
+    BLOCK_Y_MOST = 1024,
+    BLOCK_Z_MOST = 64,
+    GRID_X_MOST = INT32_MAX,
+    GRID_YZ_MOST = UINT16_MAX,
     OVERLAP_CAPABILITY = 90,
+    NOT_FOUND = 500,       /* cuModuleGetFunction: no such name */
     OVERLAP_DRIVER = 12030 /* the first that takes such launches into graphs */
 };
 
@@ -142,6 +148,52 @@ static cb_status cannot(const cb__code *code, const char *why, cb_error *err)
     return status;
 }
 
+static cb_status no_geometry(const cb__code *code, cb_error *err)
+{
+    cb__buf why = CB__BUF_INIT;
+    cb__buf_puts(&why, "its geometry() refuses it");
+    for (int i = 0; i < code->impl->ntunables; i++) {
+        const cb_choice *tunable = &code->impl->tunables[i];
+        cb__buf_printf(&why, "%s%s=", i ? "," : " with ", tunable->name);
+        if (tunable->words)
+            cb__buf_puts(&why, tunable->words[code->tunables[i]]);
+        else
+            cb__buf_printf(&why, "%lld", (long long)code->tunables[i]);
+    }
+    cb_status status = cannot(code, cb__buf_text(&why), err);
+    cb__buf_fini(&why);
+    return status;
+}
+
+static bool is_past(const uint32_t size[3], uint32_t x, uint32_t y, uint32_t z)
+{
+    return size[0] > x || size[1] > y || size[2] > z;
+}
+
+static cb_status too_large(const cb__code *code, const char *what, const char *of,
+                           const uint32_t size[3], const char *most, cb_error *err)
+{
+    char why[160];
+    snprintf(why, sizeof why, "a %s of %lu x %lu x %lu %s, and none is past %s", what,
+             (unsigned long)size[0], (unsigned long)size[1], (unsigned long)size[2], of, most);
+    return cannot(code, why, err);
+}
+
+static cb_status geometry_of(const cb__device *device, const cb__code *code, cb_geometry *out,
+                             cb_error *err)
+{
+    if (code->impl->device->geometry(&code->problem, code->tunables, device->processors, out) != 0)
+        return no_geometry(code, err);
+    for (int i = 0; i < 3; i++)
+        if (out->block[i] == 0 || out->grid[i] == 0)
+            return cannot(code, "its geometry has no threads", err);
+    if (is_past(out->block, BLOCK_X_MOST, BLOCK_Y_MOST, BLOCK_Z_MOST))
+        return too_large(code, "block", "threads", out->block, "1024 x 1024 x 64", err);
+    if (is_past(out->grid, GRID_X_MOST, GRID_YZ_MOST, GRID_YZ_MOST))
+        return too_large(code, "grid", "blocks", out->grid, "2147483647 x 65535 x 65535", err);
+    return CB_OK;
+}
+
 static cb_status attribute(cb__device *device, int what, int *value, cb_error *err)
 {
     return CB__CUDA_DID(device, err, cuDeviceGetAttribute, value, what, device->handle);
@@ -154,9 +206,6 @@ static cb_status check_threads(cb__device *device, const cb__code *code, const b
     char why[128];
     int most = 0;
     uint64_t threads = (uint64_t)g->block[0] * g->block[1] * g->block[2];
-    uint64_t blocks = (uint64_t)g->grid[0] * g->grid[1] * g->grid[2];
-    if (threads == 0 || blocks == 0)
-        return cannot(code, "its geometry has no threads", err);
     cb_status status = CB__CUDA_DID(device, err, cuFuncGetAttribute, &most,
                                     CB__CU_FUNC_MAX_THREADS_PER_BLOCK, b->function);
     if (status != CB_OK || threads <= (uint64_t)most)
@@ -210,18 +259,26 @@ static cb_status split_memory(cb__device *device, const cb__code *code, const bu
                         shares ? 100 : 0);
 }
 
+static cb_status find_entry(cb__device *device, const cb__code *code, built *b, cb_error *err)
+{
+    const char *entry = code->impl->device->entry;
+    cb__cu_result result = device->driver.cuModuleGetFunction(&b->function, b->module, entry);
+    if (result == NOT_FOUND)
+        return cb_error_set(err, CB_USAGE, "%s/%s: its source has no extern \"C\" __global__ '%s'",
+                            code->kernel->name, code->impl->name, entry);
+    return cb__cuda_did(device, result, "cuModuleGetFunction", err);
+}
+
 static cb_status load(cb__device *device, const cb__code *code, built *b, cb_error *err)
 {
-    const cb_device_code *own = code->impl->device;
     const void *image = NULL;
-    if (own->geometry(&code->problem, code->tunables, device->processors, &b->geometry) != 0)
-        return cannot(code, "it has no geometry for it", err);
-    cb_status status = image_of(device, code, &image, err);
+    cb_status status = geometry_of(device, code, &b->geometry, err);
+    if (status == CB_OK)
+        status = image_of(device, code, &image, err);
     if (status == CB_OK)
         status = cb__cuda_module_load(&device->driver, code->kernel->name, image, &b->module, err);
     if (status == CB_OK)
-        status =
-            CB__CUDA_DID(device, err, cuModuleGetFunction, &b->function, b->module, own->entry);
+        status = find_entry(device, code, b, err);
     if (status == CB_OK)
         status = check_threads(device, code, b, err);
     if (status == CB_OK)
@@ -335,12 +392,13 @@ static cb_status enqueue(cb__device *device, const cb__launch *launch, bool afte
     /* What was built may serve another shape than the one it was built for, with a greater need. */
     const cb__code *code = launch->code;
     cb_geometry g;
-    if (code->impl->device->geometry(&code->problem, code->tunables, device->processors, &g) != 0)
-        return cannot(code, "it has no geometry for it", err);
+    cb_status status = geometry_of(device, code, &g, err);
+    if (status != CB_OK)
+        return status;
     const uint32_t allowed = b->geometry.shared_bytes;
     if (g.shared_bytes > allowed) {
         b->geometry.shared_bytes = g.shared_bytes;
-        cb_status status = allow_shared(device, code, b, err);
+        status = allow_shared(device, code, b, err);
         if (status != CB_OK) {
             b->geometry.shared_bytes = allowed;
             return status;

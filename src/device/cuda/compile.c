@@ -239,12 +239,14 @@ cb_status cb__cuda_compile(cb__cuda_compiler *compiler, const cb__cuda_source *s
 
 void cb__cuda_compiler_text(cb__cuda_compiler *compiler, char *text, size_t size)
 {
+    const char *named = getenv("COLDBENCH_NVRTC");
     cb_error why = CB_ERROR_INIT;
     cb__nvrtc_target target;
     if (choose(compiler, &target, &why) == CB_OK)
         snprintf(text, size, "NVRTC %d.%d, %s", compiler->nvrtc.version / 1000,
                  compiler->nvrtc.version % 1000 / 10, target.arch);
-    else
-        snprintf(text, size, "embedded PTX, by the driver (CUDA %d.%d): no NVRTC serves here",
-                 compiler->driver / 1000, compiler->driver % 1000 / 10);
+    else /* a library that was named, and why it is not what compiles */
+        snprintf(text, size, "embedded PTX, by the driver (CUDA %d.%d): %s",
+                 compiler->driver / 1000, compiler->driver % 1000 / 10,
+                 named && *named ? why.message : "no NVRTC serves here");
 }

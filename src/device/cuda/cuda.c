@@ -62,11 +62,20 @@ static int attribute(const cb__device *device, int what)
 
 /* ---- which device ---- */
 
+static cb_status count_of(const cb__cuda *driver, int *count, cb_error *err)
+{
+    cb_status status = CB__CUDA_TRY(driver, err, cuDeviceGetCount, count);
+    if (status == CB_OK && *count < 1)
+        return cb_error_set(err, CB_UNAVAILABLE, "the driver shows no device (it counts %d)",
+                            *count);
+    return status;
+}
+
 static cb_status ordinal_of(const cb__cuda *driver, const char *script, int *ordinal, cb_error *err)
 {
     int count = 0;
     int64_t number = 0;
-    cb_status status = CB__CUDA_TRY(driver, err, cuDeviceGetCount, &count);
+    cb_status status = count_of(driver, &count, err);
     if (status != CB_OK)
         return status;
     if (strcmp(script, "all") == 0)
@@ -119,7 +128,7 @@ static cb_status cuda_count(int *n, cb_error *err)
     cb__cuda driver;
     cb_status status = cb__cuda_load(&driver, err);
     if (status == CB_OK)
-        status = CB__CUDA_TRY(&driver, err, cuDeviceGetCount, n);
+        status = count_of(&driver, n, err);
     return status;
 }
 

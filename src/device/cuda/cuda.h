@@ -50,6 +50,7 @@ struct cb__device {
     bool after_launch; /* the last that was put into the stream is a launch */
     bool plain;        /* this driver takes no launches that overlap into a graph */
     cb_error failure;  /* of the first launch that failed since the last sync */
+    cb_error unread;   /* of a batch whose time could not be read, until it is told */
     cb_error lost;     /* what took the context down */
     cb__nvml nvml;
     bool nvml_tried;
@@ -129,7 +130,10 @@ cb_status cb__cuda_sync(cb__device *device, cb_error *err);
 cb_status cb__cuda_batch_new(cb__device *device, const cb__launch *launches, int n, cb__batch **out,
                              cb_error *err);
 void cb__cuda_batch_run(cb__device *device, cb__batch *batch);
+/* NAN where it cannot be read: sync and digest tell. */
 double cb__cuda_batch_span_ns(cb__device *device, const cb__batch *batch);
+/* What kept a batch's time from being read, told once: of the clock, not of what ran. */
+cb_status cb__cuda_clock_read(cb__device *device, cb_error *err);
 void cb__cuda_batch_free(cb__device *device, cb__batch *batch);
 
 #endif

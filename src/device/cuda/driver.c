@@ -25,8 +25,8 @@ static cb_status look_up(cb__dl *library, const char *name, cb__cuda *cuda, cb_e
         void *symbol = cb__dl_symbol(library, entries[i].symbol);
         if (!symbol && !entries[i].optional)
             return cb_error_set(err, CB_UNAVAILABLE,
-                                "%s has no %s: the NVIDIA driver is too old (one of CUDA 11.4 or "
-                                "later is needed)",
+                                "%s has no %s: the NVIDIA driver is too old (one for CUDA 12.0 or "
+                                "later is needed, or 11.4 with its NVRTC)",
                                 name, entries[i].symbol);
         memcpy((char *)cuda + entries[i].member, &symbol, sizeof symbol);
     }

@@ -14,16 +14,27 @@ struct cb__batch {
 };
 
 /* The first failure since the last sync is the one that is told. */
-static void remember(cb__device *device, cb_status status, const cb_error *err)
+static void remember(cb_error *failure, cb_status status, const cb_error *err)
 {
-    if (status != CB_OK && device->failure.status == CB_OK)
-        device->failure = *err;
+    if (status != CB_OK && failure->status == CB_OK)
+        *failure = *err;
+}
+
+cb_status cb__cuda_clock_read(cb__device *device, cb_error *err)
+{
+    if (device->unread.status == CB_OK)
+        return CB_OK;
+    cb_status status =
+        cb_error_set(err, device->unread.status, "the time of a batch cannot be read: %s",
+                     device->unread.message);
+    cb_error_clear(&device->unread);
+    return status;
 }
 
 void cb__cuda_launch(cb__device *device, const cb__launch *launch)
 {
     cb_error err = CB_ERROR_INIT;
-    remember(device, cb__cuda_enqueue(device, launch, &err), &err);
+    remember(&device->failure, cb__cuda_enqueue(device, launch, &err), &err);
 }
 
 /* Asked again and again, because what wakes a thread that sleeps takes longer than many kernels. */
@@ -38,7 +49,7 @@ cb_status cb__cuda_sync(cb__device *device, cb_error *err)
     while (result == NOT_READY);
     status = cb__cuda_did(device, result, "cuStreamQuery", err);
     if (device->failure.status == CB_OK)
-        return status;
+        return status == CB_OK ? cb__cuda_clock_read(device, err) : status;
     cb_error_clear(err);
     status = cb_error_set(err, CB_WRONG, "a launch failed: %s", device->failure.message);
     cb_error_clear(&device->failure);
@@ -136,15 +147,17 @@ void cb__cuda_batch_run(cb__device *device, cb__batch *batch)
     cb_status status = cb__cuda_enter(device, &err);
     if (status == CB_OK)
         status = CB__CUDA_DID(device, &err, cuGraphLaunch, batch->exec, device->stream);
-    remember(device, status, &err);
+    remember(&device->failure, status, &err);
 }
 
 double cb__cuda_batch_span_ns(cb__device *device, const cb__batch *batch)
 {
+    cb_error err = CB_ERROR_INIT;
     float milliseconds = NAN;
-    if (device->driver.cuEventElapsedTime(&milliseconds, batch->start, batch->end) != 0)
-        return (double)NAN;
-    return (double)milliseconds * 1e6;
+    cb_status status =
+        CB__CUDA_DID(device, &err, cuEventElapsedTime, &milliseconds, batch->start, batch->end);
+    remember(&device->unread, status, &err);
+    return status == CB_OK ? (double)milliseconds * 1e6 : (double)NAN;
 }
 
 void cb__cuda_batch_free(cb__device *device, cb__batch *batch)

@@ -145,6 +145,8 @@ cb_status cb__cuda_digest(cb__device *device, const void *from, size_t bytes, ui
     unsigned long long size = bytes;
     cb_status status = enter(device, err);
     if (status == CB_OK)
+        status = cb__cuda_clock_read(device, err);
+    if (status == CB_OK)
         status = CB__CUDA_DID(device, err, cuMemsetD8Async, device->support.result, 0, sizeof *out,
                               device->stream);
     void *arguments[] = {(void *)(uintptr_t)&from, &size, &device->support.result};
