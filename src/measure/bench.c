@@ -155,7 +155,7 @@ static cb_status kernel_side(cb__bench *bench, cb_error *err)
 
 /* ---- the twin's ---- */
 
-void cb__bench_twin_bind(cb__bench *bench, const cb__code *twin, void *src, void *dst,
+void cb__bench_twin_bind(cb__bench *bench, const cb__code *twin, void *src, uint64_t offset,
                          cb__launch *launch)
 {
     launch->code = twin;
@@ -166,8 +166,8 @@ void cb__bench_twin_bind(cb__bench *bench, const cb__code *twin, void *src, void
             launch->operands[i] = src;
             break;
         case CB_OUTPUT:
-        case CB_INOUT: /* checksums have their own place */
-            launch->operands[i] = bench->twin_dst ? dst : bench->twin_small[0];
+        case CB_INOUT:
+            launch->operands[i] = bench->twin_dst ? bench->twin_dst + offset : bench->twin_small[0];
             break;
         case CB_INPUT:
             launch->operands[i] = bench->twin_small[1];
@@ -196,11 +196,9 @@ cb_status cb__bench_twin_side(cb__bench *bench, const char *variant, cb__side *s
         return status;
     for (int i = 0; i < plan->sets; i++)
         cb__bench_twin_bind(bench, &side->code, bench->ring + (uint64_t)i * plan->set_bytes,
-                            bench->twin_dst + (uint64_t)i * plan->twin_bytes,
-                            &side->launches[CB__COLD][i]);
+                            (uint64_t)i * plan->twin_bytes, &side->launches[CB__COLD][i]);
     for (int i = 0; i < plan->batch; i++)
-        cb__bench_twin_bind(bench, &side->code, bench->ring,
-                            bench->twin_dst + (uint64_t)i * plan->twin_bytes,
+        cb__bench_twin_bind(bench, &side->code, bench->ring, (uint64_t)i * plan->twin_bytes,
                             &side->launches[CB__WARM][i]);
     return side_make(bench, side, err);
 }

@@ -39,8 +39,9 @@ struct cb__bench {
 /* The twin `variant` over the bench's memory, as launches and batches of both states. */
 cb_status cb__bench_twin_side(cb__bench *bench, const char *variant, cb__side *side, cb_error *err);
 void cb__bench_side_fini(cb__bench *bench, cb__side *side);
-/* Binds the twin's operands: it reads at `src` and writes at `dst`. */
-void cb__bench_twin_bind(cb__bench *bench, const cb__code *twin, void *src, void *dst,
+/* Binds the twin's operands: it reads at `src`, and writes `offset` bytes into what it has to write
+ * to; one that only reads has its checksums in a place of their own. */
+void cb__bench_twin_bind(cb__bench *bench, const cb__code *twin, void *src, uint64_t offset,
                          cb__launch *launch);
 uint64_t cb__bench_draw(cb__bench *bench);
 void cb__bench_alive(cb__bench *bench);

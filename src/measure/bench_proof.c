@@ -122,7 +122,7 @@ static cb_status time_pieces(cb__bench *bench, const cb__code *code, int sets, i
         cb__launch launch = {0};
         uint64_t first = (uint64_t)i * (uint64_t)sets;
         cb__bench_twin_bind(bench, code, bench->ring + first * bench->plan->set_bytes,
-                            bench->twin_dst + first * bench->plan->twin_bytes, &launch);
+                            first * bench->plan->twin_bytes, &launch);
         uint64_t start = ops->now_ns(bench->target.device);
         ops->launch(bench->target.device, &launch);
         status = ops->sync(bench->target.device, err);
@@ -178,7 +178,7 @@ static cb_status by_span(cb__bench *bench, int sets, double *gb_per_s, cb_error 
     cb__code code = cb__case_code(&piece);
     status = cb__target_build(bench->target, &code, err);
     for (int i = 0; i < SPAN_LAUNCHES; i++)
-        cb__bench_twin_bind(bench, &code, bench->ring, bench->twin_dst, &launches[i]);
+        cb__bench_twin_bind(bench, &code, bench->ring, 0, &launches[i]);
     if (status == CB_OK)
         status = ops->batch_new(bench->target.device, launches, SPAN_LAUNCHES, &batch, err);
     cb__arm arm = {.launches = launches,
