@@ -110,6 +110,25 @@ static void those_dismissed_end_by_themselves(void **state)
     assert_none_left();
 }
 
+/* One beside the crew that is over before the first of it is taken: what waits is not kept waiting.
+ */
+static void one_that_is_over_ends_with_the_others(void **state)
+{
+    (void)state;
+    starter s;
+    cb__crew crew;
+    cb__worker beside, worker;
+    prepare(&s, &crew, NULL);
+    assert_int_equal(start(&s, &beside, NULL), CB_OK);
+    assert_int_equal(cb__crew_begin(&crew, 2, NULL), CB_OK);
+    cb__crew_leave(&crew, &beside, true);
+    take(&crew, 2, &worker);
+    assert_int_equal(crew.ndone, 1);
+    cb__crew_leave(&crew, &worker, true);
+    cb__crew_clear(&crew);
+    assert_none_left();
+}
+
 static void one_that_is_not_good_ends_all_that_wait(void **state)
 {
     (void)state;
@@ -175,6 +194,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_is_taken_once),
         cmocka_unit_test(those_dismissed_end_by_themselves),
+        cmocka_unit_test(one_that_is_over_ends_with_the_others),
         cmocka_unit_test(one_that_is_not_good_ends_all_that_wait),
         cmocka_unit_test(after_a_failure_there_are_none),
         cmocka_unit_test(an_interrupt_ends_the_waiting_for_them),

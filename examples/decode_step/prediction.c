@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "record/envelope.h"
 
 #define WITHIN 0.03 /* what is asked of cold parts */
 #define EQUAL 1e-9  /* sums of the same figures in another order */
@@ -363,17 +364,6 @@ void prediction_text(const prediction *p, cb__buf *out)
     cb__buf_puts(out, "   same process, same blocks\n");
 }
 
-static void put_interval(cb__json_writer *w, const char *key, cb__interval x)
-{
-    cb__json_key(w, key);
-    cb__json_object(w);
-    cb__json_put_real(w, "lo", x.lo);
-    cb__json_put_real(w, "mid", x.mid);
-    cb__json_put_real(w, "hi", x.hi);
-    cb__json_put_real(w, "coverage", x.coverage);
-    cb__json_end(w);
-}
-
 void prediction_put(const prediction *p, cb__json_writer *w)
 {
     cb__json_put_text(w, "model", p->model);
@@ -383,12 +373,12 @@ void prediction_put(const prediction *p, cb__json_writer *w)
     cb__json_put_int(w, "launches", p->launches);
     cb__json_put_int(w, "bytes_read", p->bytes_read);
     cb__json_put_int(w, "records", p->nrecords);
-    put_interval(w, "step_ns", p->time_ns);
-    put_interval(w, "over_alone", p->over_alone);
-    put_interval(w, "cold_ns", p->sum_ns[CB__COLD]);
-    put_interval(w, "warm_ns", p->sum_ns[CB__WARM]);
-    put_interval(w, "cold_error", p->error[CB__COLD]);
-    put_interval(w, "warm_error", p->error[CB__WARM]);
+    cb__put_interval(w, "step_ns", p->time_ns);
+    cb__put_interval(w, "over_alone", p->over_alone);
+    cb__put_interval(w, "cold_ns", p->sum_ns[CB__COLD]);
+    cb__put_interval(w, "warm_ns", p->sum_ns[CB__WARM]);
+    cb__put_interval(w, "cold_error", p->error[CB__COLD]);
+    cb__put_interval(w, "warm_error", p->error[CB__WARM]);
     cb__json_key(w, "parts");
     cb__json_array(w);
     for (int i = 0; i < p->nparts; i++) {
@@ -397,9 +387,9 @@ void prediction_put(const prediction *p, cb__json_writer *w)
         cb__json_put_text(w, "names", part->names);
         cb__json_put_text(w, "shape", part->shape);
         cb__json_put_int(w, "count", part->count);
-        put_interval(w, "cold_ns", part->ns[CB__COLD]);
-        put_interval(w, "warm_ns", part->ns[CB__WARM]);
-        put_interval(w, "alone_ns", part->alone_ns);
+        cb__put_interval(w, "cold_ns", part->ns[CB__COLD]);
+        cb__put_interval(w, "warm_ns", part->ns[CB__WARM]);
+        cb__put_interval(w, "alone_ns", part->alone_ns);
         cb__json_put_real(w, "cold_drift", part->drift[CB__COLD]);
         cb__json_put_real(w, "warm_drift", part->drift[CB__WARM]);
         cb__json_put_text(w, "cold_verdict", cb_verdict_name(part->verdict[CB__COLD]));

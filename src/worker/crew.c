@@ -82,8 +82,11 @@ static cb_status await_all(cb__crew *crew, cb_error *err)
 static cb_status gather(cb__crew *crew, int more, cb_error *err)
 {
     uint64_t start_ns = cb__clock_ns();
-    end_done(crew);
-    cb_status status = crew->nwaiting ? CB_OK : cb__crew_begin(crew, more, err);
+    cb_status status = CB_OK;
+    if (crew->nwaiting == 0) {
+        end_done(crew);
+        status = cb__crew_begin(crew, more, err);
+    }
     if (status == CB_OK)
         status = await_all(crew, err);
     crew->waited_s += (double)(cb__clock_ns() - start_ns) * 1e-9;
