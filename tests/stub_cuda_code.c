@@ -389,6 +389,7 @@ static void record(cb__cu_event event)
     event->at_ns = clock_ns;
 }
 
+#ifndef STUB_LACKS_RECORD_WITH_FLAGS
 cb__cu_result cuEventRecordWithFlags(cb__cu_event event, cb__cu_stream stream, unsigned flags)
 {
     BEGIN(true);
@@ -398,6 +399,7 @@ cb__cu_result cuEventRecordWithFlags(cb__cu_event event, cb__cu_stream stream, u
         add_node(stream->capturing)->event = event; /* else it only orders the graph */
     return OK;
 }
+#endif
 
 cb__cu_result cuEventRecord(cb__cu_event event, cb__cu_stream stream)
 {
@@ -512,11 +514,3 @@ cb__cu_result cuGraphLaunch(cb__cu_graph_exec exec, cb__cu_stream stream)
     return result;
 }
 
-#ifndef STUB_LACKS_GRAPH_UPLOAD
-cb__cu_result cuGraphUpload(cb__cu_graph_exec exec, cb__cu_stream stream)
-{
-    BEGIN(true);
-    (void)exec;
-    return not_capturing(stream);
-}
-#endif

@@ -49,8 +49,8 @@ static void a_driver_without_a_function_is_too_old(void **state)
     assert_int_equal(cb__cuda_load_from(STUB_CUDA_FOLDER "/old/libcuda.so.1", &cuda, &err),
                      CB_UNAVAILABLE);
     assert_string_equal(err.message, STUB_CUDA_FOLDER
-                        "/old/libcuda.so.1 has no cuGraphUpload: the NVIDIA driver is too old (one "
-                        "for CUDA 12.0 or later is needed, or 11.4 with its NVRTC)");
+                        "/old/libcuda.so.1 has no cuEventRecordWithFlags: the NVIDIA driver is too old "
+                        "(one for CUDA 12.0 or later is needed, or 11.4 with its NVRTC)");
     assert_null(cuda.cuInit);
 }
 
@@ -286,7 +286,6 @@ static void launches_run_at_once_or_in_a_graph(void **state)
     assert_int_equal(cuda.cuStreamEndCapture(stream, &graph), 0);
     assert_int_equal(cuda.cuGraphInstantiate(&exec, graph, 0), 0);
     assert_int_equal(cuda.cuGraphDestroy(graph), 0);
-    assert_int_equal(cuda.cuGraphUpload(exec, stream), 0);
     for (int i = 0; i < 3; i++)
         assert_int_equal(cuda.cuGraphLaunch(exec, stream), 0);
     assert_int_equal(cuda.cuStreamSynchronize(stream), 0);

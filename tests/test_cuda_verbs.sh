@@ -90,7 +90,7 @@ condition() {
     unset "${1%%=*}"
 }
 export LD_LIBRARY_PATH="$stub/old:$stub"
-refused cuda:0 "has no cuGraphUpload: the NVIDIA driver is too old"
+refused cuda:0 "has no cuEventRecordWithFlags: the NVIDIA driver is too old"
 export LD_LIBRARY_PATH="$stub"
 condition STUB_CUDA_FAIL=cuInit:34 cuda:0 "CUDA_ERROR_STUB_LIBRARY: CUDA driver is a stub library"
 condition STUB_CUDA_DEVICES=0 cuda:0 "no CUDA-capable device is detected"

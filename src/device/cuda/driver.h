@@ -168,7 +168,6 @@ enum {
       (float *milliseconds, cb__cu_event from, cb__cu_event to))                                   \
     X(cuGraphInstantiate, cuGraphInstantiateWithFlags,                                             \
       (cb__cu_graph_exec * exec, cb__cu_graph graph, unsigned long long flags))                    \
-    X(cuGraphUpload, cuGraphUpload, (cb__cu_graph_exec exec, cb__cu_stream stream))                \
     X(cuGraphLaunch, cuGraphLaunch, (cb__cu_graph_exec exec, cb__cu_stream stream))                \
     X(cuGraphExecDestroy, cuGraphExecDestroy, (cb__cu_graph_exec exec))                            \
     X(cuGraphDestroy, cuGraphDestroy, (cb__cu_graph graph))

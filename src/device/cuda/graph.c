@@ -114,6 +114,8 @@ static cb_status make(cb__device *device, const cb__launch *launches, int n, cb_
     return cb_error_set(err, status, "%s", refusal.message);
 }
 
+/* Its first launch uploads it. Uploaded here, every launch in any other graph would take 0.2 us more
+ * until this one has been launched (H200, driver 580.159: docs/results/h200/graphs.md). */
 cb_status cb__cuda_batch_new(cb__device *device, const cb__launch *launches, int n, cb__batch **out,
                              cb_error *err)
 {
@@ -130,10 +132,6 @@ cb_status cb__cuda_batch_new(cb__device *device, const cb__launch *launches, int
         status = CB__CUDA_DID(device, err, cuEventCreate, &batch->end, CB__CU_EVENT_DEFAULT);
     if (status == CB_OK)
         status = make(device, launches, n, batch, err);
-    if (status == CB_OK)
-        status = CB__CUDA_DID(device, err, cuGraphUpload, batch->exec, device->stream);
-    if (status == CB_OK)
-        status = CB__CUDA_DID(device, err, cuStreamSynchronize, device->stream);
     if (status != CB_OK)
         cb__cuda_batch_free(device, batch);
     else
