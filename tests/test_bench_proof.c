@@ -11,14 +11,14 @@
 
 #include "measure/bench_internal.h"
 
-enum { VISITS_MAX = 4096, BATCHES_MAX = 512, SPAN_LAUNCHES = 8, SPANS = 8 };
+enum { VISITS_MAX = 4096, BATCHES_MAX = 512, SPAN_LAUNCHES = 8, SPANS = 8, MIB = 1 << 20 };
 
 /* A batch as it was made. */
 typedef struct made {
     const cb__batch *batch;
     const cb_kernel *kernel;
-    uint64_t bytes; /* moved by one launch */
-    const unsigned char *first;
+    uint64_t bytes;                    /* moved by one launch */
+    const unsigned char *first, *last; /* what its launches stream, the least and the greatest */
     int n;
 } made;
 
@@ -34,11 +34,15 @@ static cb_status noting_batch_new(cb__device *device, const cb__launch *launches
     cb_status status = cb__backend_fake.batch_new(device, launches, n, out, err);
     assert_true(nbatches < BATCHES_MAX);
     const cb_cost *cost = &launches[0].code->cost;
-    batches[nbatches++] = (made){.batch = *out,
-                                 .kernel = launches[0].code->kernel,
-                                 .bytes = cost->bytes_read + cost->bytes_written,
-                                 .first = launches[0].operands[0],
-                                 .n = n};
+    made *b = &batches[nbatches++];
+    *b = (made){.batch = *out,
+                .kernel = launches[0].code->kernel,
+                .bytes = cost->bytes_read + cost->bytes_written,
+                .first = launches[0].operands[0],
+                .n = n};
+    for (int i = 0; i < n; i++)
+        if (!b->last || (const unsigned char *)launches[i].operands[0] > b->last)
+            b->last = launches[i].operands[0];
     return status;
 }
 
@@ -75,7 +79,8 @@ typedef struct fixture {
 
 static fixture f;
 
-static void setup(uint64_t seed, bool twin)
+/* batch_bytes: that the device asks for, or 0. */
+static void setup(uint64_t seed, bool twin, const char *shape, uint64_t batch_bytes)
 {
     cb_error err = CB_ERROR_INIT;
     cb__device_info info;
@@ -91,10 +96,11 @@ static void setup(uint64_t seed, bool twin)
     assert_int_equal(f.ops.open("llc=2MiB,queued=1", 0, CB__COMPACT, &f.target.device, &err),
                      CB_OK);
     f.ops.info(f.target.device, &info);
-    assert_int_equal(cb__case_parse(&f.suite, "stream_read/portable", "24KiB", 0, &f.c, &err),
-                     CB_OK);
+    info.batch_bytes = batch_bytes;
+    assert_int_equal(cb__case_parse(&f.suite, "stream_read/portable", shape, 0, &f.c, &err), CB_OK);
     assert_int_equal(cb__plan_make(&f.c, &info, true, &f.plan, &err), CB_OK);
-    assert_true(f.plan.k / f.plan.batch > 1);
+    assert_int_equal(f.plan.passes > 1, batch_bytes > 0);
+    assert_true(batch_bytes > 0 || f.plan.k / f.plan.batch > 1);
     assert_int_equal(cb__region_shared("ring", f.plan.file_bytes, &f.ring, &err), CB_OK);
     const cb__bench_request request = {.suite = &f.suite,
                                        .c = &f.c,
@@ -159,7 +165,7 @@ static void each_rotation_follows_one_that_is_not_timed(void **state)
         bool seen[2][2] = {{false}}, twin = seed > 2;
         cb_error err = CB_ERROR_INIT;
         cb__proof proof = {0};
-        setup(seed, twin);
+        setup(seed, twin, "24KiB", 0);
         assert_int_equal(cb__bench_proof(f.bench, 1, &proof, &err), CB_OK);
         assert_int_equal(proof.pairs, 1);
         assert_true(nvisits > 1);
@@ -178,6 +184,36 @@ static void each_rotation_follows_one_that_is_not_timed(void **state)
         assert_true(first_seen[side][0] && first_seen[side][1]);
 }
 
+/* Where a batch is several rotations, k and 2k are a batch each of as many launches. */
+static void long_batches_are_compared_whole(void **state)
+{
+    (void)state;
+    enum { TIMED = 4 };
+    cb_error err = CB_ERROR_INIT;
+    for (uint64_t passes = 3; passes <= 6; passes++) {
+        cb__proof proof = {0};
+        setup(1, true, "1MiB", passes * 10 * MIB - 1); /* a rotation is 10 MiB */
+        assert_int_equal(f.plan.passes, passes);
+        assert_int_equal(cb__bench_proof(f.bench, 1, &proof, &err), CB_OK);
+        assert_int_equal(nvisits, 1 + 4 * (1 + TIMED));
+        const double ns[2][2] = {{proof.kernel_k_ns, proof.kernel_2k_ns},
+                                 {proof.twin_k_ns, proof.twin_2k_ns}};
+        for (int visit = 1; visit < nvisits; visit += 1 + TIMED) {
+            const made *b = visits[visit];
+            int64_t sets = (b->last - b->first) / (int64_t)f.plan.set_bytes + 1;
+            int twice = sets == 2 * f.plan.k;
+            assert_ptr_equal(b->first, f.bench->ring);
+            assert_true(twice || sets == f.plan.k);
+            assert_int_equal(b->n,
+                             twice ? ((int)passes + 1) / 2 * 2 * f.plan.k : (int)passes * f.plan.k);
+            for (int i = 1; i <= TIMED; i++)
+                assert_ptr_equal(visits[visit + i], b);
+            assert_true(ns[b->kernel != f.c.kernel][twice] == mean_from(visit + 1, TIMED));
+        }
+        teardown();
+    }
+}
+
 /* ---- the ceiling ---- */
 
 static void the_ceiling_is_of_k_sets_and_of_all(void **state)
@@ -185,7 +221,7 @@ static void the_ceiling_is_of_k_sets_and_of_all(void **state)
     (void)state;
     cb_error err = CB_ERROR_INIT;
     cb__asymptote out = {0};
-    setup(1, true);
+    setup(1, true, "24KiB", 0);
     int before = nbatches;
     assert_int_equal(cb__bench_asymptote(f.bench, &out, &err), CB_OK);
     assert_int_equal(nbatches, before + 2);
@@ -210,6 +246,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_rotation_follows_one_that_is_not_timed),
+        cmocka_unit_test(long_batches_are_compared_whole),
         cmocka_unit_test(the_ceiling_is_of_k_sets_and_of_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

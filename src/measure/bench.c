@@ -43,22 +43,19 @@ static cb_status repeat(const cb__arm *arm, cb__launch **again, cb_error *err)
     return CB_OK;
 }
 
-/* again: NULL, or where the launches of several passes are kept. */
-static cb_status arm_make(cb__bench *bench, const cb__launch *launches, int n, cb__launch **again,
-                          cb__arm *arm, cb_error *err)
+/* Batches of `batch` launches, gone over `passes` times; *again: where those of several are kept.
+ */
+static cb_status arm_make(cb__bench *bench, const cb__launch *launches, int n, int batch,
+                          int passes, cb__launch **again, cb__arm *arm, cb_error *err)
 {
-    int batch = bench->plan->batch;
-    *arm = (cb__arm){.launches = launches,
-                     .n = n,
-                     .batch_launches = batch,
-                     .passes = again ? bench->plan->passes : 1};
-    if (arm->passes > 1) {
+    *arm = (cb__arm){.launches = launches, .n = n, .batch_launches = batch, .passes = passes};
+    if (passes > 1) {
         cb_status status = repeat(arm, again, err);
         if (status != CB_OK)
             return status;
         launches = *again;
-        batch *= arm->passes;
-        n *= arm->passes;
+        batch *= passes;
+        n *= passes;
     }
     arm->batches = calloc((size_t)(n / batch), sizeof *arm->batches);
     if (!arm->batches)
@@ -75,13 +72,16 @@ static cb_status arm_make(cb__bench *bench, const cb__launch *launches, int n, c
 static cb_status side_make(cb__bench *bench, cb__side *side, cb_error *err)
 {
     const cb__plan *plan = bench->plan;
-    cb_status status = arm_make(bench, side->launches[CB__WARM], plan->batch,
-                                &side->again[CB__WARM], &side->arms[CB__WARM], err);
+    const cb__launch *cold = side->launches[CB__COLD];
+    bool several = plan->passes > 1; /* then a batch is a whole rotation, and more */
+    cb_status status = arm_make(bench, side->launches[CB__WARM], plan->batch, plan->batch,
+                                plan->passes, &side->again[CB__WARM], &side->arms[CB__WARM], err);
     if (status != CB_OK || plan->sets < 2)
         return status;
-    status = arm_make(bench, side->launches[CB__COLD], plan->sets, NULL, &side->ring, err);
-    if (status == CB_OK && plan->passes > 1)
-        return arm_make(bench, side->launches[CB__COLD], plan->k, &side->again[CB__COLD],
+    status = arm_make(bench, cold, plan->sets, several ? plan->sets : plan->batch,
+                      (plan->passes + 1) / 2, &side->again_ring, &side->ring, err);
+    if (status == CB_OK && several)
+        return arm_make(bench, cold, plan->k, plan->k, plan->passes, &side->again[CB__COLD],
                         &side->arms[CB__COLD], err);
     side->arms[CB__COLD] = side->ring;
     side->arms[CB__COLD].n = plan->k;
@@ -110,6 +110,7 @@ void cb__bench_side_fini(cb__bench *bench, cb__side *side)
         free(side->launches[state]);
         free(side->again[state]);
     }
+    free(side->again_ring);
     cb__target_unbuild(bench->target, &side->code);
     memset(side, 0, sizeof *side);
 }

@@ -12,9 +12,10 @@ typedef struct cb__side {
     cb__code code;
     cb__launch *launches[2]; /* cold: `sets` of them; warm: `batch` */
     cb__arm arms[2];         /* cold: the first k sets of `ring` */
-    cb__arm ring;            /* all 2k sets, batches of one pass; without any where there is no cold
-                                state */
-    cb__launch *again[2];    /* what batches of several passes are made of; else NULL */
+    cb__arm ring;            /* all 2k sets; where a cold batch is several rotations, one batch of
+                                half as many, of as many launches; without any where there is no
+                                cold state */
+    cb__launch *again[2], *again_ring; /* what batches of several passes are made of; else NULL */
 } cb__side;
 
 struct cb__bench {

@@ -12,8 +12,9 @@
 #include "measure/bench_internal.h"
 #include "stats/order.h"
 
-enum { PAIRS_MAX = 16, PIECE_BYTES = 16 << 20, SPANS = 8, SPAN_LAUNCHES = 8 };
+enum { PAIRS_MAX = 16, BATCHES = 4, PIECE_BYTES = 16 << 20, SPANS = 8, SPAN_LAUNCHES = 8 };
 #define PAIR_MAX_NS 2e9
+#define LONG_BATCH_NS 1e7
 
 static double mean_of_fastest(double *values, int n)
 {
@@ -25,8 +26,8 @@ static double mean_of_fastest(double *values, int n)
     return sum / kept;
 }
 
-/* `batches` batches of the ring from `first` on, a slot after the other; ns: a launch. */
-static cb_status rotate(cb__bench *bench, const cb__side *side, int first, int batches,
+/* `batches` batches of an arm from `first` on, a slot after the other; ns: a launch. */
+static cb_status rotate(cb__bench *bench, const cb__arm *arm, int first, int batches,
                         double *values, double *ns, cb_error *err)
 {
     const cb__slot_shape shape = {CB__BATCHED, 1, 1};
@@ -35,10 +36,19 @@ static cb_status rotate(cb__bench *bench, const cb__side *side, int first, int b
     double host;
     for (int i = 0; i < batches && status == CB_OK; i++) {
         cb__bench_alive(bench);
-        status = cb__slot_run(bench->target, &side->ring, shape, &cursor, &values[i], &host, err);
+        status = cb__slot_run(bench->target, arm, shape, &cursor, &values[i], &host, err);
     }
     *ns = mean_of_fastest(values, batches);
     return status;
+}
+
+/* Where a batch is several rotations: one that is not timed, then a few, or one if that is long. */
+static cb_status rotate_batches(cb__bench *bench, const cb__arm *arm, double *values, double *ns,
+                                cb_error *err)
+{
+    cb_status status = rotate(bench, arm, 0, 1, values, ns, err);
+    int batches = *ns * arm->batch_launches * arm->passes < LONG_BATCH_NS ? BATCHES : 1;
+    return status == CB_OK ? rotate(bench, arm, 0, batches, values, ns, err) : status;
 }
 
 /* Untimed lead-ins of k sets: the same k, so that what a ring too small leaves in a cache is there
@@ -48,9 +58,11 @@ static cb_status rotate(cb__bench *bench, const cb__side *side, int first, int b
 static cb_status rotate_k_or_2k(cb__bench *bench, const cb__side *side, unsigned twice,
                                 double *values, double *ns, cb_error *err)
 {
+    if (bench->plan->passes > 1)
+        return rotate_batches(bench, twice ? &side->ring : &side->arms[CB__COLD], values, ns, err);
     int half = side->ring.nbatches / 2;
-    cb_status status = rotate(bench, side, twice ? half : 0, half, values, ns, err);
-    return status == CB_OK ? rotate(bench, side, 0, twice ? 2 * half : half, values, ns, err)
+    cb_status status = rotate(bench, &side->ring, twice ? half : 0, half, values, ns, err);
+    return status == CB_OK ? rotate(bench, &side->ring, 0, twice ? 2 * half : half, values, ns, err)
                            : status;
 }
 
@@ -63,7 +75,7 @@ static cb_status too_long(cb__bench *bench, bool *yes, cb_error *err)
     int cursor = 0;
     cb_status status =
         cb__slot_run(bench->target, &bench->kernel.ring, shape, &cursor, &launch_ns, &host, err);
-    *yes = launch_ns * 5 * bench->plan->k > PAIR_MAX_NS;
+    *yes = launch_ns * 5 * bench->plan->k * bench->plan->passes > PAIR_MAX_NS;
     return status;
 }
 
