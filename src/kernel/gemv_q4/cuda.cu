@@ -208,10 +208,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             const int stage = r.next;
             take(r, b);
             turn_ring(r);
+            if (ahead.index < j.end) { /* else nothing has to be waited for */
+                released();
+                fetch(j, ahead, r, stage);
+                move(j, ahead);
+            }
             multiply(j, b, at.turn, acc);
-            released();
-            fetch(j, ahead, r, stage);
-            move(j, ahead);
             if (at.turn == at.turns - 1) {
                 put(acc, out, from > 0);
                 out += CB_WARPS * VALUES;

@@ -194,8 +194,7 @@ static __device__ __forceinline__ void take(ring &ring, step &out)
     }
 }
 
-/* Orders the copy that fills a stage again behind all reads of it. Right after take() this would
- * wait for them; behind the products they have come. */
+/* Orders the copy that fills a stage again behind all reads of it, for which it waits. */
 static __device__ __forceinline__ void released(void)
 {
     asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
