@@ -22,7 +22,8 @@ gpu.sh PART... [options]     measures in parts, each called again until it is do
   processes  how much fresh processes of identical code differ, from aa.jsonl; measures nothing
   dobench    Triton's do_bench called twice on the same operation, 120 pairs: dobench.jsonl
   decode     a decode step, predicted by its parts and measured, three times: decode/
-  sanitize   compute-sanitizer's memcheck and racecheck over launch_codes, beside coldbench: sanitize.jsonl
+  sanitize   compute-sanitizer over launch_codes, beside coldbench: memcheck over all codes, racecheck over
+             those with shared memory: sanitize.jsonl
   selftest   coldbench selftest --quick: selftest.json
   summary    tables of what DIR has, as markdown
 
@@ -185,7 +186,8 @@ sanitized() {
     printf '{"tool":"%s","item":"%s","variants":"%s","found":%d,"status":%d}\n' "$tool" "$item" "$*" "$found" "$status" >>"$file"
     say "sanitize: $tool $item: $found errors or hazards, status $status"
 }
-# racecheck takes 0.2 s a launch: not more than six variants of a kernel at a time.
+# racecheck looks at shared memory alone, and takes 0.2 s a launch and up to a minute: it is given codes that
+# have some, and not more than six variants of a kernel at a time.
 part_sanitize() {
     file=$out/sanitize.jsonl
     sanitizer=$(PATH=$PATH:/usr/local/cuda/bin command -v compute-sanitizer) || die 3 "sanitize: no compute-sanitizer here"
@@ -194,11 +196,15 @@ part_sanitize() {
     mend "$file"
     "$launches" -l >"$work/codes" || exit 5
     awk '{ kernel = $1; sub("[@/].*", "", kernel)
-           if (kernel != last || n == 6) { printf "%s%s-%d", (NR > 1 ? "\n" : ""), kernel, ++items[kernel]; n = 0 }
-           printf " %s", $1; last = kernel; n++ }
+           if (kernel " " $2 != last || n == 6) {
+               printf "%s%s-%d %s", (NR > 1 ? "\n" : ""), kernel, ++items[kernel], $2
+               n = 0
+           }
+           printf " %s", $1; last = kernel " " $2; n++ }
          END { print "" }' "$work/codes" >"$work/items" || exit 5
-    while read -r item variants; do
-        for tool in memcheck racecheck; do
+    while read -r item memory variants; do
+        [ "$memory" = shared ] && tools="memcheck racecheck" || tools=memcheck
+        for tool in $tools; do
             # shellcheck disable=SC2086 # variants, word by word
             sanitized "$tool" "$item" $variants </dev/null || return
         done

@@ -86,7 +86,7 @@ cat >"$scratch/bin/launch_codes" <<'END'
 #!/bin/sh
 [ "$1" = -l ] || exit
 [ ! -e "$(dirname "$0")/../real" ] || exec "$(cat "$(dirname "$0")/../real")" -l
-echo alu_chain/cuda && for i in 1 2 3 4 5 6 7 8; do echo "peak_mma@type=$i/cuda"; done
+echo alu_chain/cuda none && for i in 1 2 3 4 5 6 7 8; do echo "peak_mma@type=$i/cuda shared"; done
 END
 chmod +x "$scratch/bin/coldbench" "$scratch/bin/compute-sanitizer" "$scratch/bin/launch_codes"
 cat >"$scratch/python/torch.py" <<'END'
@@ -186,7 +186,8 @@ expect 3 "memcheck saw nothing of alu_chain-1" sanitize
 said "Device not supported"
 [ ! -s "$out/sanitize.jsonl" ] || fault "what was not seen is counted"
 echo clean >"$scratch/sanitizer"
-expect 0 "racecheck alu_chain-1: 0 errors or hazards" sanitize
+expect 0 "racecheck peak_mma-2: 0 errors or hazards" sanitize
+grep -q 'racecheck .* alu_chain' "$scratch/sanitized" && fault "racecheck is given what has no shared memory"
 calls=$(wc -l <"$scratch/sanitized")
 expect 0 "" sanitize
 [ "$(wc -l <"$scratch/sanitized")" = "$calls" ] || fault "what was looked at is looked at again"
@@ -195,25 +196,31 @@ grep -q -e 'launch_codes cuda:0 peak_mma@type=7/cuda peak_mma@type=8/cuda$' "$sc
 expect 0 "| memcheck | peak_mma-1 | 6 | 0 | 0 |" summary
 rm -rf "$out"
 echo dirty >"$scratch/sanitizer"
-expect 1 "sanitize: 6 found something" sanitize
+expect 1 "sanitize: 5 found something" sanitize
 rm -rf "$out"
 echo wrong >"$scratch/sanitizer"
-expect 1 "sanitize: 6 found something, or an output was wrong" sanitize
-said "racecheck alu_chain-1: 0 errors or hazards, status 1"
+expect 1 "sanitize: 5 found something, or an output was wrong" sanitize
+said "memcheck alu_chain-1: 0 errors or hazards, status 1"
 
-
-# What is really listed: each code once for each tool, of one kernel and six at most together, none wrong on purpose.
+# What is really listed: each code once for each tool that can see something of it, of one kernel and six at most
+# together, none wrong on purpose.
 listing=${program:+$(dirname "$program")/launch_codes}
 if [ -n "$listing" ]; then
     rm -rf "$out" "$scratch/sanitized"
     echo "$listing" >"$scratch/real"
     echo clean >"$scratch/sanitizer"
     expect 0 "" sanitize
-    for tool in memcheck racecheck; do
+    for tool in racecheck memcheck; do
         sed -n "s/^--tool $tool .* cuda:0 //p" "$scratch/sanitized" | tr ' ' '\n' | sort >"$scratch/said"
-        "$listing" -l | sort | cmp -s - "$scratch/said" || fault "$tool is not given what is listed"
-        [ "$(grep '^fault_' "$scratch/said")" = fault_scale/cuda_clean ] || fault "$tool is given what is wrong on purpose"
+        [ "$tool" = racecheck ] && seen=' shared$' || seen=.
+        "$listing" -l | grep "$seen" | cut -d ' ' -f 1 | sort | cmp -s - "$scratch/said" ||
+            fault "$tool is not given what is listed"
     done
+    [ "$(grep '^fault_' "$scratch/said")" = fault_scale/cuda_clean ] || fault "a tool is given what is wrong on purpose"
+    for kernel in gemv_q4 peak_mma scratch_read twin_read twin_write twin_copy; do
+        "$listing" -l | grep -q "^$kernel[@/].* shared\$" || fault "$kernel has shared memory, and none is listed"
+    done
+    "$listing" -l | grep -q '^alu_chain/cuda none$' || fault "alu_chain has no shared memory"
     sed 's/.* cuda:0 //' "$scratch/sanitized" | awk '
         { kernel = $1; sub("[@/].*", "", kernel)
           for (i = 1; i <= NF; i++) if (NF > 6 || ($i != kernel && $i !~ "^" kernel "[@/]")) { print; bad = 1 } }

@@ -1,5 +1,6 @@
 /* launch_codes -l                                  all device code that the verbs use unasked,
- *                                                  but for what is wrong on purpose
+ *                                                  but for what is wrong on purpose; a second word
+ *                                                  says whether it has "shared" memory, or "none"
  * launch_codes [-k MODULE.so] DEVICE VARIANT...    launches them
  *
  * Each a few times on small shapes, ragged and wide ones among them, verified; nothing
@@ -194,7 +195,10 @@ static cb_status list_once(void *arg, const char *text, const cb__case *c, cb_er
     if (l->n == CODES_MAX)
         return cb_error_set(err, CB_INTERNAL, "there are more than %d codes", CODES_MAX);
     snprintf(l->texts[l->n++], sizeof *l->texts, "%s", text);
-    return puts(text) == EOF ? cb_error_set(err, CB_IO, "cannot write the list") : CB_OK;
+    bool shared = strstr(c->impl->device->source, "__shared__") != NULL;
+    return printf("%s %s\n", text, shared ? "shared" : "none") < 0
+               ? cb_error_set(err, CB_IO, "cannot write the list")
+               : CB_OK;
 }
 
 static int list(void)
