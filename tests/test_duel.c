@@ -376,9 +376,49 @@ static void threads_stay_awake_for_a_duel(void **state)
     skip();
 }
 
+/* ---- what comes first ---- */
+
+static int made[2 * ARMS], nmade;
+
+static cb_status noting_batch_new(cb__device *device, const cb__launch *launches, int n,
+                                  cb__batch **out, cb_error *err)
+{
+    if (nmade < 2 * ARMS && (nmade == 0 || made[nmade - 1] != (int)launches[0].code->cost.flops))
+        made[nmade++] = (int)launches[0].code->cost.flops;
+    return cb__backend_cpu.batch_new(device, launches, n, out, err);
+}
+
+/* Which arm's code and batches are made first is drawn anew with each seed. */
+static void any_arm_is_made_first(void **state)
+{
+    (void)state;
+    bool first[ARMS] = {false}, last[ARMS] = {false};
+    for (uint64_t seed = 1; seed <= 24; seed++) {
+        cb_error err = CB_ERROR_INIT;
+        setup(&f, "stream_read/portable", "24KiB", true, 1);
+        for (int i = 0; i < ARMS; i++)
+            f.c[i].cost.flops = (uint64_t)i + 1;
+        f.ops.batch_new = noting_batch_new;
+        f.request.seed = seed;
+        nmade = 0;
+        assert_int_equal(cb__duel_run(f.target, &f.request, &f.result, &err), CB_OK);
+        teardown(&f);
+        assert_int_equal(nmade, 2 * ARMS); /* what is verified, and what is timed */
+        assert_memory_equal(made, made + ARMS, sizeof made / 2);
+        unsigned seen = 0;
+        for (int i = 0; i < ARMS; i++)
+            seen |= 1u << made[i];
+        assert_int_equal(seen, (1u << (ARMS + 1)) - 2);
+        first[made[0] - 1] = last[made[ARMS - 1] - 1] = true;
+    }
+    for (int i = 0; i < ARMS; i++)
+        assert_true(first[i] && last[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_arm_is_made_first),
         cmocka_unit_test(no_slot_allocates),
         cmocka_unit_test(no_slot_enters_the_kernel),
         cmocka_unit_test(threads_stay_awake_for_a_duel),

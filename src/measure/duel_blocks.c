@@ -83,8 +83,8 @@ static void choose_shape(cb__duel *duel, double launch_ns)
 static cb_status make_batches(cb__duel *duel, cb_error *err)
 {
     cb_status status = CB_OK;
-    for (int arm = 0; arm < duel->request->narms && status == CB_OK; arm++) {
-        cb__duel_side *side = &duel->sides[arm];
+    for (int made = 0; made < duel->request->narms && status == CB_OK; made++) {
+        cb__duel_side *side = &duel->sides[duel->made[made]];
         int batch = duel->out->batch < side->n ? duel->out->batch : side->n;
         side->arm = (cb__arm){.launches = side->tables->launches,
                               .n = side->n,

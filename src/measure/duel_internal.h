@@ -31,6 +31,7 @@ typedef struct cb__duel {
     const cb__plan *plan; /* of the first arm: what all have alike */
     cb__duel_result *out;
     cb__duel_side sides[CB__DUEL_ARMS_MAX];
+    int made[CB__DUEL_ARMS_MAX]; /* the arms in the order in which what they own is made */
     int nrings;
     unsigned char *rings[CB__DUEL_ARMS_MAX];
     int ring_fds[CB__DUEL_ARMS_MAX];
