@@ -513,4 +513,3 @@ cb__cu_result cuGraphLaunch(cb__cu_graph_exec exec, cb__cu_stream stream)
         result = run_node(&exec->graph.nodes[i]);
     return result;
 }
-

@@ -500,8 +500,8 @@ static void a_batch_that_cannot_be_made_leaves_nothing(void **state)
     (void)state;
     /* The last one leaves a stream that is of no more use. */
     static const char *const symbols[] = {
-        "cuEventCreate",     "cuStreamBeginCapture_v2",     "cuEventRecordWithFlags",
-        "cuLaunchKernel",    "cuGraphInstantiateWithFlags", "cuStreamEndCapture"};
+        "cuEventCreate",  "cuStreamBeginCapture_v2",     "cuEventRecordWithFlags",
+        "cuLaunchKernel", "cuGraphInstantiateWithFlags", "cuStreamEndCapture"};
     static const cb__launch nothing[3];
     cb__device *device = opened();
     cb__batch *batch = NULL;

@@ -48,9 +48,10 @@ static void a_driver_without_a_function_is_too_old(void **state)
     (void)state;
     assert_int_equal(cb__cuda_load_from(STUB_CUDA_FOLDER "/old/libcuda.so.1", &cuda, &err),
                      CB_UNAVAILABLE);
-    assert_string_equal(err.message, STUB_CUDA_FOLDER
-                        "/old/libcuda.so.1 has no cuEventRecordWithFlags: the NVIDIA driver is too old "
-                        "(one for CUDA 12.0 or later is needed, or 11.4 with its NVRTC)");
+    assert_string_equal(
+        err.message, STUB_CUDA_FOLDER
+        "/old/libcuda.so.1 has no cuEventRecordWithFlags: the NVIDIA driver is too old "
+        "(one for CUDA 12.0 or later is needed, or 11.4 with its NVRTC)");
     assert_null(cuda.cuInit);
 }
 

@@ -303,13 +303,9 @@ expect 5 "sanitize.jsonl:2" summary
 records 0 summary "$out" dobench
 
 # ---- the page has the figures of its records ----
-records 0 summary "$root/docs/results/h200/earlier" probe
-page=$root/docs/results/h200/README.md
-spread=$(sed -n 's/^| widest spread of a ceiling |/|/p' "$scratch/said")
-grep -qF "| widest spread over whole sweeps $spread" "$page" || fault "the page has other spreads than $spread"
-int8=$(sed -n 's/^| int8, T(FL)OP\/s | //p' "$scratch/said" | sed 's/ \[[^]]*\]//g')
-[ "$(sed -n 's/^| T(FL)OP\/s: [^|]*int8 | //p' "$page" | sed 's/[^|]*, \([0-9]* |\)/\1 /g; s/ *$//')" = "$int8" ] ||
-    fault "the page has other peaks of int8 than $int8"
+records 0 summary "$root/docs/results/h200"
+cmp -s "$scratch/said" "$root/docs/results/h200/summary.md" ||
+    fault "docs/results/h200/summary.md is not what gpu.sh summary says of its folder"
 
 # ---- records as they are ----
 [ -n "$program" ] || exit $failed

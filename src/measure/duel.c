@@ -160,8 +160,8 @@ static cb_status open_side(cb__duel *duel, int arm, cb_error *err)
                                        &side->first, err);
 }
 
-/* Arms of identical code differed by 0.3 % where a launch takes 3.5 us (H200), in the order in which
- * their images and batches had been made. So that order is drawn anew in each round. */
+/* Arms of identical code differed by 0.3 % where a launch takes 3.5 us (H200), in the order in
+ * which their images and batches had been made. So that order is drawn anew in each round. */
 static cb_status duel_open(cb__duel *duel, cb_error *err)
 {
     const cb__backend *ops = duel->target.ops;

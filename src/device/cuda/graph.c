@@ -114,8 +114,8 @@ static cb_status make(cb__device *device, const cb__launch *launches, int n, cb_
     return cb_error_set(err, status, "%s", refusal.message);
 }
 
-/* Its first launch uploads it. Uploaded here, every launch in any other graph would take 0.2 us more
- * until this one has been launched (H200, driver 580.159: docs/results/h200/graphs.md). */
+/* Its first launch uploads it. Uploaded here, every launch in any other graph would take 0.2 us
+ * more until this one has been launched (H200, driver 580.159: docs/results/h200/graphs.md). */
 cb_status cb__cuda_batch_new(cb__device *device, const cb__launch *launches, int n, cb__batch **out,
                              cb_error *err)
 {
