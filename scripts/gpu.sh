@@ -35,7 +35,7 @@ gpu.sh PART... [options]     measures in parts, each called again until it is do
   --coldbench PATH  default: $COLDBENCH, build/release/coldbench
 
 Status: 0 all is there, 1 the sanitizer found something, 2 usage, 3 something is not available, 4 call it again,
-5 something failed, 130 interrupted.
+5 something failed (also where a record or line of it is from an earlier call), 130 interrupted.
 END
 }
 
@@ -69,16 +69,31 @@ attempt() {
 is_complete() { [ -s "$1" ] && grep -q '^  "complete": true' "$1"; }
 words() { tr -d '"\\\t' <"$work/words" | tail -n 1 | cut -c 1-300; }
 
-# measured NAME SECONDS ARGUMENTS...: a command of coldbench whose record DIR is to have.
+# tells_fault RECORD: a selftest that was not passed, or something wrong or impossible.
+tells_fault() { grep -q -e '^  "passed": false' -e '"verdict": *"wrong"' -e '"verdict": *"impossible"' "$1"; }
+# amiss WORDS: the part goes on, so that a fault does not hide what comes after it, but does not end well.
+amiss() {
+    say "$*"
+    faults=$((faults + 1))
+}
+
+# measured NAME SECONDS ARGUMENTS...: a command of coldbench whose record DIR is to have. A record that does not
+# tell of itself why the command failed is not kept: a later call would take it for a good one.
 measured() {
     name=$1 limit=$2
     shift 2
-    ! is_complete "$out/$name.json" || return 0
-    time_left || return
-    attempt "$limit" "$coldbench" "$@" --device "$device" -q --json "$work/$name.json"
-    is_complete "$work/$name.json" || die $((status == 3 ? 3 : 5)) "$name: no record (status $status): $(words)"
-    mv "$work/$name.json" "$out/$name.json" # the same file system: all of it or nothing
-    say "$name: status $status, $((wall_ms / 1000)) s"
+    if ! is_complete "$out/$name.json"; then
+        time_left || return
+        attempt "$limit" "$coldbench" "$@" --device "$device" -q --json "$work/$name.json"
+        is_complete "$work/$name.json" || die $((status == 3 ? 3 : 5)) "$name: no record (status $status): $(words)"
+        case $status in
+        0 | 4) ;;
+        *) tells_fault "$work/$name.json" || die 5 "$name: failed (status $status): $(words)" ;;
+        esac
+        mv "$work/$name.json" "$out/$name.json" # the same file system: all of it or nothing
+        say "$name: status $status, $((wall_ms / 1000)) s"
+    fi
+    ! tells_fault "$out/$name.json" || amiss "$name: not passed, wrong or impossible; see $out/$name.json"
 }
 
 # ---- series: a line a comparison ----
@@ -90,6 +105,8 @@ mend() {
     say "$1: the torn last line is gone"
 }
 had() { grep -c "^{\"item\":\"$1\"" "$file"; }
+# Lines without a record, or of a comparison that gave no answer.
+failed_lines() { grep -cv '^{"item":"[^"]*","n":[0-9]*,"status":[04],"wall_ms":[0-9]*,"record":' "$file"; }
 
 # compared NAME ITEM ARGUMENTS...: one comparison more. The first five of an item are kept whole.
 compared() {
@@ -119,11 +136,13 @@ series() {
     cat >"$work/items"
     while :; do
         next=$(while read -r item rest; do echo "$(had "$item") $item $rest"; done <"$work/items" | sort -sn -k 1,1 | head -n 1)
-        [ "${next%% *}" -lt "$wanted" ] || return 0
+        [ "${next%% *}" -lt "$wanted" ] || break
         time_left || return
         # shellcheck disable=SC2086 # arguments are words
         compared "$1" ${next#* }
     done
+    bad=$(failed_lines)
+    [ "$bad" -eq 0 ] || amiss "$1: $bad of $(wc -l <"$file") comparisons failed, or a side was wrong; see $file"
 }
 
 # ---- parts ----
@@ -249,11 +268,11 @@ trap 'rm -rf "$work"' EXIT
 trap 'stop=yes' INT TERM HUP
 seconds=$(awk -v m="$minutes" 'BEGIN { printf "%d", m * 60 }')
 for part in $parts; do
-    deadline=$(($(now_ms) + seconds * 1000))
+    deadline=$(($(now_ms) + seconds * 1000)) faults=0
     "part_$part"
     status=$?
     case $status in
-    0) ;;
+    0) [ "$faults" -eq 0 ] || [ "$final" = 4 ] || final=5 ;;
     4) final=4 && say "$part: the time is over before all of it is there; the same command goes on" ;;
     *) exit "$status" ;;
     esac

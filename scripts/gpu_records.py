@@ -14,7 +14,7 @@ import os
 import statistics
 import sys
 
-DECISIONS = "tie slower faster inconclusive incomparable unstable failed".split()
+DECISIONS = "tie slower faster inconclusive incomparable unstable wrong failed".split()
 UNREADABLE = (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError)
 STRIDES = (128, 144, 256, 272, 512, 528)
 
@@ -52,10 +52,14 @@ def quantile(values, q):
     return values[max(int(q * len(values) + 0.5), 1) - 1] if values else math.nan
 
 
+def cell(values, q, form):
+    return format(quantile(values, q), form) if values else "-"
+
+
 def table(head, rows):
     print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
     for row in rows:
-        print("| " + " | ".join(str(cell) for cell in row) + " |")
+        print("| " + " | ".join(map(str, row)) + " |")
     print()
 
 
@@ -78,8 +82,10 @@ def result_of(entry):
 
 
 def decision_of(entry):
+    """Its status tells a side that was wrong or impossible, which the decision alone does not; with one that is
+    no answer's, what the record says is not one either."""
     result = result_of(entry)
-    return result["decision"] if result else "failed"
+    return {0: result["decision"], 4: result["decision"], 1: "wrong"}.get(entry["status"], "failed") if result else "failed"
 
 
 def series(entries):
@@ -87,11 +93,11 @@ def series(entries):
     for item, some in grouped(entries, lambda e: e["item"]).items():
         found = [decision_of(e) for e in some]
         results = [r for r in map(result_of, some) if r]
-        seen = [100 * (r["ratio"]["mid"] - 1) for r in results if r["ratio"]["mid"] is not None]
+        seen = [100 * (r["ratio"]["mid"] - 1) for r in results if r["ratio"] and r["ratio"]["mid"] is not None]
         total, measure = [e["wall_ms"] / 1000 for e in some], [r["measure_s"] for r in results]
         rows.append([item, len(some), ", ".join(f"{found.count(d)} {d}" for d in DECISIONS if d in found),
-                     f"{quantile(seen, 0.5):+.3f}"] + [f"{quantile(total, q):.2f}" for q in (0.5, 0.9, 1)] +
-                    [f"{quantile(measure, q):.3f}" for q in (0.5, 0.9)] + [sum(m <= 1 for m in measure)])
+                     cell(seen, 0.5, "+.3f")] + [cell(total, q, ".2f") for q in (0.5, 0.9, 1)] +
+                    [cell(measure, q, ".3f") for q in (0.5, 0.9)] + [sum(m <= 1 for m in measure)])
     table(["item", "n", "decisions", "seen, %", "total s: median", "90 %", "largest", "measuring s: median", "90 %",
            "within 1 s"], rows)
     found = [decision_of(e) for e in entries]

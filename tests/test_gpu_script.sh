@@ -32,7 +32,8 @@ said() {
 
 # ---- stand-ins ----
 # Writes a record with the decision on line N of $scratch/decisions at the Nth call (tie where there is none);
-# "fail", "gone" (no device), "slow", "late" (stopped by timeout) and "partial" are what else can happen.
+# "fail", "gone" (no device), "slow", "late" (stopped by timeout), "partial", "wrong" (an output), "unfit" (a
+# selftest that is not passed), "impossible" (a rate) and "unsaved" (status 5 beside a record) are what else can happen.
 mkdir "$scratch/bin" "$scratch/python" "$scratch/python/triton"
 cat >"$scratch/bin/coldbench" <<'END'
 #!/usr/bin/env python3
@@ -64,9 +65,13 @@ result = {"decision": decision, "ratio": {"lo": 1, "mid": 1.002, "hi": 1.01}, "m
           "blocks": 48, "thetas": [{"theta_aa2": 0.01 if r % 2 else -0.01} for r in range(rounds)],
           "samples_ns": samples, "order": order,
           "covariates": [{"slot": [3, 1, 8], "startup_s": 0.2, "measure_s": 0.05, "block_involuntary": [0] * 8}] * rounds}
-record = {"schema": "coldbench/1", "complete": decision != "partial", "results": [result]}
+if decision == "wrong":
+    result.update(decision="incomparable", ratio=None, rounds=0, thetas=[], samples_ns=[], order=[], covariates=[])
+if decision == "impossible":
+    result["verdict"] = decision
+record = {"schema": "coldbench/1", "complete": decision != "partial", "passed": decision != "unfit", "results": [result]}
 json.dump(record, open(sys.argv[sys.argv.index("--json") + 1], "w"), indent=2)
-sys.exit({"tie": 0, "slower": 0, "partial": 130}.get(decision, 4))
+sys.exit({"tie": 0, "slower": 0, "partial": 130, "wrong": 1, "unfit": 1, "impossible": 1, "unsaved": 5}.get(decision, 4))
 END
 cat >"$scratch/bin/compute-sanitizer" <<'END'
 #!/bin/sh
@@ -158,7 +163,8 @@ expect 0 "" aa --count 2
 # ---- counts: nine of identical code, one of them called different, one open, one failed ----
 printf '%s\n' tie slower tie inconclusive tie fail tie tie tie >"$scratch/decisions"
 rm -rf "$out" "$scratch/calls"
-expect 0 "" aa --count 3
+expect 5 "aa: 1 of 9 comparisons failed, or a side was wrong" aa --count 3
+expect 5 "aa: 1 of 9 comparisons failed, or a side was wrong" aa --count 3
 expect 0 "9 comparisons: 1 called different, 6 tie (66.7 %)" summary
 said "| stream_read-64MiB | 3 | 2 tie, 1 slower | +0.200 |"
 said "| gemv_q4-9MB | 3 | 2 tie, 1 inconclusive | +0.200 |"
@@ -170,6 +176,46 @@ printf '%s\n' fail fail fail >"$scratch/decisions"
 rm -rf "$out" "$scratch/calls"
 expect 5 "three comparisons in a row failed: coldbench: a bad day" planted
 [ "$(grep -c '"words":"coldbench: a bad day"}$' "$out/planted.jsonl")" = 3 ] || fault "failures are not told"
+expect 5 "planted: 3 of 3 comparisons failed" planted --count 3
+expect 0 "| alu_chain+1% | 3 | 3 failed | - |" summary
+said "| - | - | 0 |"
+! grep -q nan "$scratch/said" || fault "a median of nothing is shown"
+printf '%s\n' tie wrong inconclusive unsaved >"$scratch/decisions"
+rm -rf "$out" "$scratch/calls"
+expect 5 "planted: 2 of 4 comparisons failed, or a side was wrong" planted --count 4
+calls=$(wc -l <"$scratch/calls")
+expect 4 "planted: the time is over" planted probe --count 5 --minutes 0
+expect 5 "planted: 2 of 4 comparisons failed, or a side was wrong" planted --count 4
+[ "$(wc -l <"$scratch/calls")" = "$calls" ] || fault "what failed is measured again"
+expect 0 "| alu_chain+1% | 4 | 1 tie, 1 inconclusive, 1 wrong, 1 failed | +0.200 |" summary
+said "4 comparisons: 0 called different, 1 tie (25.0 %)"
+
+# ---- commands whose record tells of a fault, or whose status does ----
+for row in unfit:selftest impossible:run:run-q8-1 impossible:probe:probe-quick; do
+    part=${row#*:}
+    rm -rf "$out" "$scratch/calls"
+    echo "${row%%:*}" >"$scratch/decisions"
+    [ "$part" = selftest ] || printf 'tie\n%s\n' "${row%%:*}" >"$scratch/decisions"
+    for call in first second; do
+        expect 5 "${part#*:}: not passed, wrong or impossible" "${part%:*}" --count 1
+        [ "$call" = second ] || calls=$(wc -l <"$scratch/calls")
+    done
+    [ "$(wc -l <"$scratch/calls")" = "$calls" ] || fault "$part: a record that is there is measured again"
+done
+[ -s "$out/probe-1.json" ] || fault "a part ends at the first fault"
+rm -rf "$out" "$scratch/calls"
+echo unfit >"$scratch/decisions"
+expect 5 "planted: alu_chain+1% 1 of 1" selftest planted --count 1
+rm -rf "$out" "$scratch/calls"
+echo unsaved >"$scratch/decisions"
+expect 5 "selftest: failed (status 5)" selftest
+[ ! -e "$out/selftest.json" ] || fault "the record of a command that failed is kept"
+expect 0 "selftest: status 0" selftest
+expect 0 "" selftest
+rm -rf "$out" "$scratch/calls"
+echo inconclusive >"$scratch/decisions"
+expect 0 "selftest: status 4" selftest
+
 echo gone >"$scratch/decisions"
 rm -rf "$out" "$scratch/calls"
 expect 3 "coldbench: no driver here" planted
