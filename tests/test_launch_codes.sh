@@ -35,5 +35,21 @@ for row in unwritten_tail:never past_end:beside edits_weight:edited group_wrong:
 done
 expect 2 "unknown kernel 'nonsense'" cpu nonsense
 expect 2 "usage" cpu
+expect 0 "usage: launch_codes -l" --help
+"$program" --help 2>/dev/null | grep -q "^Status: 0 all right" || { echo "--help: not on standard output" && failed=1; }
+# full ARGUMENTS...: where the list or what was found is lost, the status says so.
+full() {
+    "$program" "$@" >/dev/full 2>"$scratch/said"
+    got=$?
+    [ "$got" = 5 ] && grep -qF "writing standard output: " "$scratch/said" && return
+    echo "launch_codes $* >/dev/full: status $got, not 5, or it is not told:"
+    sed 's/^/    /' "$scratch/said"
+    failed=1
+}
+if [ -e /dev/full ]; then
+    full -l
+    full --help
+    full cpu alu_chain
+fi
 expect 3 "device 'cuda:99'" cuda:99 alu_chain
 exit $failed

@@ -1,11 +1,7 @@
-/* launch_codes -l                                  all device code that the verbs use unasked,
- *                                                  but for what is wrong on purpose; a second word
- *                                                  says whether it has "shared" memory, or "none"
- * launch_codes [-k MODULE.so] DEVICE VARIANT...    launches them
- *
- * Each a few times on small shapes, ragged and wide ones among them, verified; nothing
- * is timed. It is what compute-sanitizer is given, under which a launch takes up to seconds: one
- * process, and no launch more than a look needs. */
+/* launch_codes --help says how it is called. Nothing is timed. It is what compute-sanitizer is
+ * given, under which a launch takes up to seconds: one process, and no launch more than a look
+ * needs. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +14,18 @@
 #include "measure/fill.h"
 
 enum { SEED = 1, BYTES_MAX = 8 << 20, CODES_MAX = 512 };
+
+static const char usage[] = "usage: launch_codes -l | [-k MODULE.so] DEVICE VARIANT...\n";
+static const char details[] =
+    "\n"
+    "  -l            all device code that the verbs use unasked, but for what is wrong on\n"
+    "                purpose; a second word says whether it has \"shared\" memory, or \"none\"\n"
+    "  DEVICE ...    launches each variant a few times on small shapes, ragged and wide ones\n"
+    "                among them, and verifies what it wrote\n"
+    "  -k MODULE.so  kernels of one's own\n"
+    "\n"
+    "Status: 0 all right, 1 an output is wrong, 2 usage, or nothing could be launched,\n"
+    "3 no such device, 5 output or an internal error.\n";
 
 /* Each dimension's multiple times these. */
 static const int64_t shapes[][CB_DIMS_MAX] = {
@@ -196,9 +204,8 @@ static cb_status list_once(void *arg, const char *text, const cb__case *c, cb_er
         return cb_error_set(err, CB_INTERNAL, "there are more than %d codes", CODES_MAX);
     snprintf(l->texts[l->n++], sizeof *l->texts, "%s", text);
     bool shared = strstr(c->impl->device->source, "__shared__") != NULL;
-    return printf("%s %s\n", text, shared ? "shared" : "none") < 0
-               ? cb_error_set(err, CB_IO, "cannot write the list")
-               : CB_OK;
+    printf("%s %s\n", text, shared ? "shared" : "none");
+    return CB_OK;
 }
 
 static int list(void)
@@ -213,7 +220,7 @@ static int list(void)
     }
     if (status != CB_OK)
         fprintf(stderr, "launch_codes: %s\n", err.message);
-    return status != CB_OK;
+    return status == CB_OK ? 0 : 5;
 }
 
 static cb_status open_all(launching *l, const char *device, const char *module, cb_error *err)
@@ -237,20 +244,18 @@ static cb_status open_all(launching *l, const char *device, const char *module, 
     return CB_OK;
 }
 
-int main(int argc, char **argv)
+static int launch_all(int argc, char **argv)
 {
     static launching l;
     const char *module = NULL;
     cb_error err = CB_ERROR_INIT;
     int at = 1;
-    if (argc == 2 && strcmp(argv[1], "-l") == 0)
-        return list();
     if (argc > 2 && strcmp(argv[1], "-k") == 0) {
         module = argv[2];
         at = 3;
     }
     if (at + 1 >= argc) {
-        fprintf(stderr, "usage: launch_codes -l | [-k MODULE.so] DEVICE VARIANT...\n");
+        fputs(usage, stderr);
         return 2;
     }
     cb_status status = open_all(&l, argv[at++], module, &err);
@@ -270,4 +275,22 @@ int main(int argc, char **argv)
     }
     printf("%d launches of small shapes, %d wrong\n", l.launched, l.wrong);
     return l.wrong != 0;
+}
+
+int main(int argc, char **argv)
+{
+    int code = 0;
+    if (argc == 2 && strcmp(argv[1], "-l") == 0)
+        code = list();
+    else if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
+        printf("%s%s", usage, details);
+    else
+        code = launch_all(argc, argv);
+    /* Half a list must not pass for a whole one. */
+    bool failed = fflush(stdout) != 0;
+    if (!failed && !ferror(stdout))
+        return code;
+    fprintf(stderr, "launch_codes: writing standard output: %s\n",
+            failed ? strerror(errno) : "not all of it could be written");
+    return 5;
 }
