@@ -48,7 +48,9 @@ static const cb__option options[] = {
      .arg = "P",
      .min = 1e-6,
      .max = 10,
-     .help = "differences up to this are a tie; left out: 1% warm, 2% cold"},
+     .help =
+         "slower or faster is said of estimates above this, where the interval leaves 1 out; left "
+         "out: 1% warm, 2% cold"},
     CB__COMMON_OPTIONS,
 };
 

@@ -46,7 +46,9 @@ static const cb__option options[] = {
      .arg = "S",
      .min = 0,
      .max = 86400,
-     .help = "wall seconds of the whole command, shared by its cases; left out: 5 a case"},
+     .help =
+         "wall seconds of the whole command, shared by its cases, of which each gets six rounds "
+         "in any case; left out: 5 a case"},
     CB__COMMON_OPTIONS,
 };
 

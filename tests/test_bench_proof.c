@@ -11,14 +11,14 @@
 
 #include "measure/bench_internal.h"
 
-enum { VISITS_MAX = 4096, BATCHES_MAX = 512, SPAN_LAUNCHES = 8, SPANS = 8, MIB = 1 << 20 };
+enum { VISITS_MAX = 4096, BATCHES_MAX = 512, SPAN_LAUNCHES = 16, SPANS = 8, MIB = 1 << 20 };
 
 /* A batch as it was made. */
 typedef struct made {
     const cb__batch *batch;
     const cb_kernel *kernel;
-    uint64_t bytes;                    /* moved by one launch */
-    const unsigned char *first, *last; /* what its launches stream, the least and the greatest */
+    uint64_t bytes;                             /* moved by one launch */
+    const unsigned char *first, *second, *last; /* what launches stream; last: the greatest */
     int n;
 } made;
 
@@ -39,6 +39,7 @@ static cb_status noting_batch_new(cb__device *device, const cb__launch *launches
                 .kernel = launches[0].code->kernel,
                 .bytes = cost->bytes_read + cost->bytes_written,
                 .first = launches[0].operands[0],
+                .second = launches[n > 1].operands[0],
                 .n = n};
     for (int i = 0; i < n; i++)
         if (!b->last || (const unsigned char *)launches[i].operands[0] > b->last)
@@ -233,8 +234,11 @@ static void the_ceiling_is_of_k_sets_and_of_all(void **state)
         assert_string_equal(span->kernel->name, "twin_read");
         assert_int_equal(span->n, SPAN_LAUNCHES);
         assert_ptr_equal(span->first, f.bench->ring);
-        uint64_t read = (uint64_t)sets * f.plan.set_bytes;
+        /* Two halves in turn: no launch reads what the one ahead reads. */
+        uint64_t read = (uint64_t)(sets / 2) * f.plan.set_bytes;
         assert_true(span->bytes >= read && span->bytes < read + 4096); /* and what it writes */
+        assert_ptr_equal(span->last, f.bench->ring + read);
+        assert_ptr_equal(span->second, span->last);
         for (int i = 0; i < SPANS; i++)
             assert_ptr_equal(visits[all * SPANS + i], span);
         assert_true(gb_per_s[all] == (double)span->bytes / mean_from(all * SPANS, SPANS));

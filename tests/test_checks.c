@@ -93,7 +93,7 @@ CHANGE(warm_at_twin, w->e.cache = CB__WARM; w->e.of_twin = around(1.04);)
 CHANGE(reading_unseen, strcpy(w->plan.twin_kernel, "twin_read"); w->e.twin_sums_seen = 0;)
 CHANGE(no_slots, w->e.findings = (cb__findings){0})
 CHANGE(at_peak, w->e.gb_per_s = (cb__interval){200, 210, 220, 0.97};
-       w->e.kernel_2k_gb_per_s = w->e.gb_per_s)
+       w->e.kernel_2k_gb_per_s = w->e.asymptote_gb_per_s = w->e.gb_per_s)
 CHANGE(above_peak, w->e.gb_per_s = (cb__interval){200.001, 210, 220, 0.97})
 CHANGE(peak_unknown, w->e.peak_gb_per_s = 0; w->device.peak_bytes_per_s = 0)
 CHANGE(one_set, w->plan.k = 1; w->plan.touched_bytes = 16 << 20)
@@ -108,7 +108,8 @@ CHANGE(no_proof, w->e.proofs = 0)
 CHANGE(at_twin, w->e.over_twin_2k = (cb__interval){1.03, 1.04, 1.05, 0.97})
 CHANGE(over_twin, w->e.over_twin_2k = (cb__interval){1.0301, 1.04, 1.05, 0.97})
 CHANGE(over_twin_2k, w->e.kernel_over_twin_2k = (cb__interval){1.0301, 1.04, 1.05, 0.97})
-CHANGE(at_memory, w->device.peak_dram_bytes_per_s = 40e9 * 0.99)
+CHANGE(at_memory, w->device.peak_dram_bytes_per_s = 40e9 * 0.99;
+       w->e.asymptote_gb_per_s = around(40))
 CHANGE(above_memory, w->device.peak_dram_bytes_per_s = 39e9)
 CHANGE(content_enough, w->e.distinct_words = 900)
 CHANGE(content_few, w->e.distinct_words = 899)
@@ -140,6 +141,10 @@ CHANGE(one_candidate, w->e.twin_candidates = 1)
 CHANGE(ceiling_rises, w->e.asymptote_2k_over_k = (cb__interval){1.051, 1.1, 1.2, 0.97})
 CHANGE(ceiling_falls, w->e.asymptote_2k_over_k = (cb__interval){0.8, 0.9, 0.951, 0.97})
 CHANGE(ceiling_straddles, w->e.asymptote_2k_over_k = (cb__interval){0.8, 1, 1.2, 0.97})
+CHANGE(at_ceiling, w->e.asymptote_gb_per_s = (cb__interval){30, 35, 36, 0.97}) /* 1.1 of it */
+CHANGE(above_ceiling, w->e.asymptote_gb_per_s = (cb__interval){30, 35, 35.99, 0.97})
+CHANGE(ceiling_at_memory, w->device.peak_dram_bytes_per_s = 42e9 * 0.99)
+CHANGE(ceiling_above_memory, w->device.peak_dram_bytes_per_s = 42e9 * 0.9899)
 CHANGE(ceiling_nan, w->e.asymptote_2k_over_k = nothing())
 CHANGE(no_twin, w->e.has_twin = false; w->e.of_twin = w->e.twin_2k_over_k = nothing();
        w->e.over_twin_2k = w->e.kernel_over_twin_2k = nothing(); w->e.twin_candidates = 0)
@@ -203,6 +208,8 @@ static const row rows[] = {
     FAILS(over_twin_2k, "cold", CONTAMINATED),
     PASSES(at_memory),
     FAILS(above_memory, "cold", CONTAMINATED),
+    PASSES(at_ceiling),
+    FAILS(above_ceiling, "cold", CONTAMINATED),
     PASSES(content_enough),
     FAILS(content_few, "content", CONTAMINATED),
     SKIPS(content_unseen, "content", UNKNOWN),
@@ -234,6 +241,8 @@ static const row rows[] = {
     FAILS(ceiling_falls, "saturation", LOWER_BOUND),
     PASSES(ceiling_straddles),
     FAILS(ceiling_nan, "saturation", LOWER_BOUND),
+    PASSES(ceiling_at_memory),
+    FAILS(ceiling_above_memory, "saturation", CONTAMINATED),
     PASSES(no_twin),
     PASSES(warm),
     PASSES(warm_above_memory),

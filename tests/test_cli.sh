@@ -164,6 +164,10 @@ expect 1 -- run gemv_q4 --shape 1024x4096 $quick --device "$fake,peak_gbs=30"
 said "impossible"
 expect 1 -- run gemv_q4 --shape 1024x4096 $quick --device "$fake,fail_launch=20"
 said "wrong"
+# A cache larger than the device says: 2k sets are read as fast as k, and both faster than a long read.
+expect 4 -- run gemv_q4 --shape 1024x1024 --cache cold --submit batched --device fake:llc=64KiB,cache=12MiB,noise=0
+said "x the ceiling of one long read of all sets"
+said "contaminated"
 expect 4 -- run gemv_q4 --shape 1024x4096 $quick --device "$fake,cache=1GiB,peak_dram_gbs=50"
 said "contaminated"
 expect 0 -- run alu_chain --device fake --budget 1 --seed 7 --submit batched

@@ -52,7 +52,8 @@ typedef struct cb_compare_limits {
                          known, after 6 to 40 rounds. 0: 10 */
     double alpha;     /* chance that the interval leaves the truth out, at most, however often it
                          was looked at; 0: 0.01. An alarm takes a tenth of it. */
-    double margin;    /* differences up to this are a tie: 0.01 for 1 %. 0: 0.01, cold 0.02 */
+    double margin;    /* what an estimate must exceed, beside an interval that leaves 1 out, to be
+                         told as slower or faster: 0.01 for 1 %. 0: 0.01, cold 0.02 */
     double silence_s; /* a side that says nothing for this long hangs; 0: 10 */
     uint64_t seed;    /* of orders and paddings; 0: from the clock */
     const volatile int *stop; /* may be NULL; nonzero, at any time: CB_INTERRUPTED */

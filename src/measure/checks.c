@@ -6,11 +6,12 @@
 #include <string.h>
 
 enum { ROUNDS_MIN = 6 };
-#define SETTLED 0.05     /* hi / lo - 1 of the paired ratio */
-#define COLD_RATIO 1.05  /* time(2k) / time(k) */
-#define ABOVE_TWIN 1.03  /* implied bandwidth over the twin's, on 2k */
-#define FLOOR_MULTIPLE 2 /* under this many floors: mostly dispatch */
-#define FLAT 1.05        /* asymptote on 2k against k sets */
+#define SETTLED 0.05      /* hi / lo - 1 of the paired ratio */
+#define COLD_RATIO 1.05   /* time(2k) / time(k) */
+#define ABOVE_TWIN 1.03   /* implied bandwidth over the twin's, on 2k */
+#define FLOOR_MULTIPLE 2  /* under this many floors: mostly dispatch */
+#define ABOVE_CEILING 1.1 /* and over that of a long read of all sets */
+#define FLAT 1.05         /* asymptote on 2k against k sets */
 
 typedef struct judge {
     const cb__evidence *e;
@@ -161,6 +162,15 @@ static void cold(judge *j)
         add(j, "cold", CB_VERDICT_CONTAMINATED, true, CB__SKIP, "no proof of coldness was made");
         return;
     }
+    /* Sets that a cache holds by more than the device admits to are read as fast on 2k as on k. */
+    double over_ceiling = e->gb_per_s.lo / e->asymptote_gb_per_s.hi;
+    if (over_ceiling > ABOVE_CEILING) {
+        add(j, "cold", CB_VERDICT_CONTAMINATED, true, CB__FAIL,
+            "%.1f GB/s is %.2fx the ceiling of one long read of all sets, over 1.10x: some of it "
+            "came from a cache",
+            e->gb_per_s.lo, over_ceiling);
+        return;
+    }
     int kernel = ratio_says(e->kernel_2k_over_k);
     int twin = e->has_twin ? ratio_says(e->twin_2k_over_k) : 1;
     double implied = fmax(e->gb_per_s.lo, e->kernel_2k_gb_per_s.lo);
@@ -267,6 +277,21 @@ static void floors(judge *j)
         cb__submit_name(e->submit));
 }
 
+static void saturation(judge *j)
+{
+    const cb__evidence *e = j->e;
+    cb__interval flat = e->asymptote_2k_over_k;
+    double dram = e->device->peak_dram_bytes_per_s * 1e-9;
+    if (dram > 0 && e->asymptote_gb_per_s.lo > dram)
+        add(j, "saturation", CB_VERDICT_CONTAMINATED, true, CB__FAIL,
+            "the ceiling is %.1f GB/s, and the memory's %.1f: some of it came from a cache",
+            e->asymptote_gb_per_s.lo, dram);
+    else
+        add(j, "saturation", CB_VERDICT_LOWER_BOUND, true,
+            pass_if(flat.lo <= FLAT && flat.hi >= 1 / FLAT),
+            "the twin's ceiling on 2k over k sets: %.3f [%.3f, %.3f]", flat.mid, flat.lo, flat.hi);
+}
+
 static void drive(judge *j)
 {
     const cb__evidence *e = j->e;
@@ -276,10 +301,7 @@ static void drive(judge *j)
         add(j, "saturation", CB_VERDICT_LOWER_BOUND, true, CB__SKIP,
             "the ceiling was not measured");
     } else if (e->cache == CB__COLD) {
-        cb__interval flat = e->asymptote_2k_over_k;
-        bool good = flat.lo <= FLAT && flat.hi >= 1 / FLAT;
-        add(j, "saturation", CB_VERDICT_LOWER_BOUND, true, pass_if(good),
-            "the twin's ceiling on 2k over k sets: %.3f [%.3f, %.3f]", flat.mid, flat.lo, flat.hi);
+        saturation(j);
     }
     bool reads = strcmp(e->plan->twin_kernel, "twin_read") == 0;
     if (e->twin_sums_wrong)
