@@ -6,13 +6,12 @@
 #include <string.h>
 
 enum { ROUNDS_MIN = 6 };
-#define SETTLED 0.05     /* hi / lo - 1 of the paired ratio */
-#define COLD_RATIO 1.05  /* time(2k) / time(k) */
-#define ABOVE_TWIN 1.03  /* implied bandwidth over the twin's, on 2k */
-#define FLOOR_MULTIPLE 2 /* under this many floors: mostly dispatch */
-#define ABOVE_CEILING                                                                              \
-    1.25          /* and over a long read of all sets, in pieces that lose their dispatch */
-#define FLAT 1.05 /* asymptote on 2k against k sets */
+#define SETTLED 0.05       /* hi / lo - 1 of the paired ratio */
+#define COLD_RATIO 1.05    /* time(2k) / time(k) */
+#define ABOVE_TWIN 1.03    /* implied bandwidth over the twin's, on 2k */
+#define FLOOR_MULTIPLE 2   /* under this many floors: mostly dispatch */
+#define ABOVE_CEILING 1.25 /* and over a long read, whose pieces lose their dispatch */
+#define FLAT 1.05          /* asymptote on 2k against k sets */
 
 typedef struct judge {
     const cb__evidence *e;
