@@ -105,6 +105,10 @@ CHANGE(twin_straddles, w->e.twin_2k_over_k = (cb__interval){1.0, 1.06, 1.2, 0.97
 CHANGE(twin_above, w->e.twin_2k_over_k = (cb__interval){1.06, 1.08, 1.2, 0.97})
 CHANGE(ratio_nan, w->e.kernel_2k_over_k = nothing())
 CHANGE(no_proof, w->e.proofs = 0)
+CHANGE(caches_unasked, strcpy(w->e.unasked, "the device does not say"))
+CHANGE(warm_and_unasked, strcpy(w->e.unasked, "the device does not say");
+       w->e.kernel_2k_over_k = (cb__interval){1.055, 1.06, 1.07, 0.97})
+CHANGE(lines_kept, strcpy(w->e.kept, "1 byte is set aside"))
 CHANGE(at_twin, w->e.over_twin_2k = (cb__interval){1.03, 1.04, 1.05, 0.97})
 CHANGE(over_twin, w->e.over_twin_2k = (cb__interval){1.0301, 1.04, 1.05, 0.97})
 CHANGE(over_twin_2k, w->e.kernel_over_twin_2k = (cb__interval){1.0301, 1.04, 1.05, 0.97})
@@ -203,6 +207,9 @@ static const row rows[] = {
     FAILS(twin_above, "cold", CONTAMINATED),
     SKIPS(ratio_nan, "cold", UNKNOWN),
     SKIPS(no_proof, "cold", UNKNOWN),
+    SKIPS(caches_unasked, "cold", UNKNOWN),
+    FAILS(warm_and_unasked, "cold", CONTAMINATED),
+    FAILS(lines_kept, "cold", CONTAMINATED),
     PASSES(at_twin),
     FAILS(over_twin, "cold", CONTAMINATED),
     FAILS(over_twin_2k, "cold", CONTAMINATED),

@@ -669,6 +669,46 @@ static void cache_that_was_set_aside_since_is_told(void **state)
     ops->close(device);
 }
 
+static void cache_set_aside_from_the_start_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *fails;
+        size_t bytes;
+        cb_status want;
+        const char *says;
+    } all[] = {
+        {"", 0, CB_OK, ""},
+        {"", 4 << 20, CB_WRONG, "4194304 bytes of L2 are set aside for lines that stay"},
+        {"cuCtxGetLimit:1", 0, CB_UNDECIDED, "cannot be asked: cuCtxGetLimit: CUDA_ERROR_INVALID"},
+        /* There are no such lines. */
+        {"cuCtxGetLimit:215", 0, CB_OK, ""},
+        {"cuCtxGetLimit:500", 0, CB_OK, ""},
+    };
+    cb__cuda driver;
+    assert_int_equal(cb__cuda_load(&driver, &err), CB_OK);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        cb__device *device = opened();
+        void *at = NULL;
+        uint64_t digest = 0;
+        /* The stub's limit is the process's: it is there before this device is first used. */
+        cb__device *first = opened();
+        assert_int_equal(ops->alloc(first, 64, CB__PAGES_HUGE, &at, &err), CB_OK);
+        assert_int_equal(driver.cuCtxSetLimit(CB__CU_LIMIT_PERSISTING_L2_BYTES, all[i].bytes), 0);
+        setenv("STUB_CUDA_FAIL", all[i].fails, 1);
+        assert_int_equal(ops->alloc(device, 64, CB__PAGES_HUGE, &at, &err), CB_OK);
+        /* Of lines that were there before it no digest is wrong. */
+        assert_int_equal(ops->digest(device, at, 64, &digest, &err), CB_OK);
+        assert_int_equal(ops->evicts(device, &err), all[i].want);
+        assert_non_null(strstr(err.message, all[i].says));
+        unsetenv("STUB_CUDA_FAIL");
+        err = (cb_error)CB_ERROR_INIT;
+        assert_int_equal(driver.cuCtxSetLimit(CB__CU_LIMIT_PERSISTING_L2_BYTES, 0), 0);
+        ops->close(first);
+        ops->close(device);
+    }
+}
+
 /* ---- a kernel that fails ---- */
 
 static cb_status nth_call(cb__device *device, int n, void *at)
@@ -766,6 +806,7 @@ int main(int argc, char **argv)
         CHECK(a_worker_keeps_the_device_between_requests),
         CHECK(sensors_are_read_as_one_text),
         CHECK(cache_that_was_set_aside_since_is_told),
+        CHECK(cache_set_aside_from_the_start_is_told),
         CHECK(a_failed_kernel_is_told_by_every_call_after_it),
     };
     return cmocka_run_group_tests(tests, NULL, last);

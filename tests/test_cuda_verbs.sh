@@ -175,6 +175,20 @@ ends 4 run --kernel "$modules/scaled_keeps.so" scale_add --shape 65536 --threads
 says "contaminated"
 says "1048576 bytes of L2 are set aside for lines that stay"
 
+# shellcheck disable=SC2086 # of words
+{
+    export STUB_CUDA_PERSISTING=4194304
+    ends 4 run $scaled --device cuda:0 --cache cold --submit solo -v
+    says "4194304 bytes of L2 are set aside for lines that stay"
+    says "contaminated"
+    ends 0 compare $scaled scale_add --device cuda:0 --cache warm
+    unset STUB_CUDA_PERSISTING
+    export STUB_CUDA_FAIL=cuCtxGetLimit:1
+    ends 4 run $scaled --device cuda:0 --cache cold --submit solo -v
+    grep -q '^ *cold  *pass' "$scratch/out" && fault "$verb: cold, of a cache that cannot be asked"
+    unset STUB_CUDA_FAIL
+}
+
 # ---- tunables that have no geometry ----
 
 ends 2 run gemv_q4/cuda:blocks=8,warps=16 --shape 64x64 --device cuda:0 --cache warm

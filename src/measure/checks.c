@@ -187,6 +187,10 @@ static void cold(judge *j)
     cb__check_status status = kernel < 0 || twin < 0 ? CB__FAIL
                               : kernel && twin       ? CB__PASS
                                                      : CB__SKIP;
+    if (status == CB__PASS && *e->unasked) {
+        add(j, "cold", CB_VERDICT_CONTAMINATED, true, CB__SKIP, "%s", e->unasked);
+        return;
+    }
     add(j, "cold", CB_VERDICT_CONTAMINATED, true, status,
         "time on 2k over k sets: kernel %.3f [%.3f, %.3f], twin %.3f [%.3f, %.3f]; %s 1.05",
         e->kernel_2k_over_k.mid, e->kernel_2k_over_k.lo, e->kernel_2k_over_k.hi,

@@ -36,7 +36,8 @@ typedef struct cb__evidence {
     double floor_ns;
     int twin_sums_seen, twin_sums_wrong;
     int twin_candidates;
-    char kept[160]; /* what the device says of lines that it keeps in its caches; "": none */
+    char kept[160];    /* what the device says of lines that it keeps in its caches; "": none */
+    char unasked[160]; /* why it cannot say so; "": it can */
     /* the cold state's proof; intervals over rounds, n = 0 where none was made */
     int proofs;
     cb__interval kernel_2k_over_k, twin_2k_over_k;

@@ -287,6 +287,8 @@ void cb__session_verify(cb__session *s, const cb__round_answer *round, uint64_t 
             e->inputs_changed = true;
         if (*round->kept)
             memcpy(e->kept, round->kept, sizeof e->kept);
+        if (*round->unasked)
+            memcpy(e->unasked, round->unasked, sizeof e->unasked);
         if (m->twin_set < 0)
             continue;
         e->twin_sums_seen++;

@@ -253,6 +253,7 @@ void cb__round_answer_write(const cb__round_answer *a, cb__buf *line)
     cb__json_put_real(&w, "clock_hz", a->clock_hz);
     cb__json_put_text(&w, "telemetry", a->telemetry);
     cb__json_put_text(&w, "kept", a->kept);
+    cb__json_put_text(&w, "unasked", a->unasked);
     cb__json_put_int(&w, "measured_ns", (int64_t)a->measured_ns);
     cb__json_put_int(&w, "elapsed_ns", (int64_t)a->elapsed_ns);
     cb__json_put_real(&w, "steal_s", a->steal_s);
@@ -382,6 +383,7 @@ cb_status cb__round_answer_read(const cb__json *json, const cb__work *work, cons
     a->clock_hz = cb__answer_real(json, "clock_hz", &own);
     cb__answer_text(json, "telemetry", a->telemetry, sizeof a->telemetry, &own);
     cb__answer_text(json, "kept", a->kept, sizeof a->kept, &own);
+    cb__answer_text(json, "unasked", a->unasked, sizeof a->unasked, &own);
     a->has_digest = cb__json_get(json, "digest") != NULL;
     if (a->has_digest || (work->digest && !has_excuse(a)))
         a->digest = hex(json, "digest", &own);

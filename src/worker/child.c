@@ -398,6 +398,17 @@ static cb_status run_proof(serving *s, cb__bench *bench, cb__round_answer *answe
     return status;
 }
 
+/* What was read by a rotation is cold only where caches do not keep it. */
+static void ask_caches(serving *s, cb__round_answer *answer)
+{
+    cb_error own = CB_ERROR_INIT;
+    cb_status status =
+        s->target.ops->evicts ? s->target.ops->evicts(s->target.device, &own) : CB_OK;
+    char *text = status == CB_WRONG ? answer->kept : answer->unasked;
+    if (status != CB_OK)
+        snprintf(text, sizeof answer->kept, "%.*s", (int)sizeof answer->kept - 1, own.message);
+}
+
 enum { ENTRIES_MAX = CB__MODES_MAX * 3 * CB__BATCH_MAX };
 
 static cb_status do_round(serving *s, cb__buf *line, cb_error *err)
@@ -443,6 +454,7 @@ static cb_status do_round(serving *s, cb__buf *line, cb_error *err)
     answer.wall_s = (double)(cb__clock_ns() - wall) * 1e-9;
     answer.elapsed_ns = s->target.ops->now_ns(s->target.device) - start;
     answer.pages = cb__bench_pages(bench);
+    ask_caches(s, &answer);
     answer.has_digest = s->work->digest;
     if (answer.has_digest)
         status = cb__bench_digest(bench, &answer.digest, err);

@@ -121,6 +121,7 @@ typedef struct cb__round_answer {
     double clock_hz;      /* 0: unknown */
     char telemetry[160];  /* after timing; "": none */
     char kept[160];       /* why what rotates is not cold, as the device says; "": it may be */
+    char unasked[160];    /* why it cannot say so; "": it can */
     uint64_t measured_ns; /* inside timed blocks, by the device's clock */
     uint64_t elapsed_ns;  /* of the device's clock, the whole round */
     double steal_s, wall_s;

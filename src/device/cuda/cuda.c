@@ -41,7 +41,7 @@ static cb_status take_context(cb__device *device, cb_error *err)
         status =
             CB__CUDA_DID(device, err, cuStreamCreate, &device->stream, CB__CU_STREAM_NON_BLOCKING);
     if (status == CB_OK)
-        device->driver.cuCtxGetLimit(&device->persisting_bytes, CB__CU_LIMIT_PERSISTING_L2_BYTES);
+        cb__cuda_unkept(device, NULL); /* asks for the first time, so that a change is seen */
     return status;
 }
 
@@ -308,5 +308,6 @@ const cb__backend cb__backend_cuda = {
     .hold = cuda_hold,
     .clock_hz = cb__cuda_clock_hz,
     .telemetry = cb__cuda_telemetry,
+    .evicts = cb__cuda_evicts,
     .compiler = cuda_compiler,
 };

@@ -55,6 +55,7 @@ struct cb__device {
     cb__nvml nvml;
     bool nvml_tried;
     size_t persisting_bytes; /* of L2 that the context sets aside, as it was taken */
+    bool persisting_known;   /* the driver could be asked for them */
 };
 
 /* cuda.c */
@@ -81,8 +82,10 @@ void cb__cuda_free_all(cb__device *device);
 
 /* telemetry.c */
 void cb__cuda_telemetry(cb__device *device, char *text, size_t size);
-/* CB_WRONG where more L2 than at the start is kept for lines that are to stay: a rotation would not
- * be cold. */
+/* CB_WRONG where L2 is set aside for lines that are to stay, CB_UNDECIDED where it cannot be asked:
+ * a rotation may not be cold. */
+cb_status cb__cuda_evicts(cb__device *device, cb_error *err);
+/* CB_WRONG where more or less of it is than at the start: what was launched has changed it. */
 cb_status cb__cuda_unkept(cb__device *device, cb_error *err);
 
 /* build.c */

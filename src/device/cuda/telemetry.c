@@ -3,18 +3,45 @@
 
 #include "device/cuda/cuda.h"
 
-static size_t persisting_bytes(const cb__device *device)
+/* What cuCtxGetLimit says where L2 has no such part: none is set aside there. */
+enum { UNSUPPORTED_LIMIT = 215, NOT_FOUND = 500 };
+
+/* The first answer is what there was at the start. */
+static cb_status persisting_bytes(cb__device *device, size_t *bytes, cb_error *err)
 {
+    *bytes = 0;
+    cb__cu_result result = device->driver.cuCtxGetLimit(bytes, CB__CU_LIMIT_PERSISTING_L2_BYTES);
+    if (result == UNSUPPORTED_LIMIT || result == NOT_FOUND)
+        *bytes = 0, result = 0;
+    cb_status status = cb__cuda_did(device, result, "cuCtxGetLimit", err);
+    if (status == CB_OK && !device->persisting_known) {
+        device->persisting_known = true;
+        device->persisting_bytes = *bytes;
+    }
+    return status;
+}
+
+cb_status cb__cuda_evicts(cb__device *device, cb_error *err)
+{
+    cb_error own = CB_ERROR_INIT;
     size_t bytes = 0;
-    return device->driver.cuCtxGetLimit(&bytes, CB__CU_LIMIT_PERSISTING_L2_BYTES) == 0
-               ? bytes
-               : device->persisting_bytes;
+    if (persisting_bytes(device, &bytes, &own) != CB_OK)
+        return cb_error_set(err, CB_UNDECIDED,
+                            "whether L2 is set aside for lines that stay cannot be asked: %s",
+                            own.message);
+    if (bytes == 0)
+        return CB_OK;
+    return cb_error_set(err, CB_WRONG,
+                        "cuda:%d: %zu bytes of L2 are set aside for lines that stay: what rotates "
+                        "is not cold",
+                        device->ordinal, bytes);
 }
 
 cb_status cb__cuda_unkept(cb__device *device, cb_error *err)
 {
-    size_t now = persisting_bytes(device);
-    if (now == device->persisting_bytes)
+    cb_error ignored = CB_ERROR_INIT; /* evicts() tells */
+    size_t now = 0;
+    if (persisting_bytes(device, &now, &ignored) != CB_OK || now == device->persisting_bytes)
         return CB_OK;
     return cb_error_set(err, CB_WRONG,
                         "cuda:%d: %zu bytes of L2 are set aside for lines that stay, and %zu were "
