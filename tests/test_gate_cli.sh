@@ -138,6 +138,10 @@ gate 4 "undecided      gated" "base is wrong: bound" -- --base "$modules/gated_w
 gate 4 "not comparable gated" "their operands differ" -- --base "$base" --head "$modules/gated_type.so" $quick
 gate 4 "undecided" "not settled in 40 rounds, the most there are" "a larger --budget will not" -- \
     --base "$base" --head "$modules/gated_rebuilt.so" $quick --margin 0.001%
+gate 4 "undecided      gated 4096 [cold]" "    a launch takes 0.1 s: the least budget is about" "larger --budget may tell" -- \
+    --base "$base" --head "$modules/gated_rebuilt.so" --shape 4096 --budget 3 --seed 7 \
+    --device fake:llc=16KiB,batched_ns=100000000,solo_ns=100000000 --markdown "$scratch/g.md"
+holds "$scratch/g.md" "a launch takes 0.1 s"
 # Both sides are wrong: both are said, the head first, and no chance of a false alarm beside them.
 gate 1 "    head is wrong: bound" "    base is wrong: bound" -- --base "$modules/gated_wrong.so" \
     --head "$modules/gated_wrong2.so" $quick --markdown "$scratch/g.md"

@@ -26,17 +26,35 @@ static void ratio(const cb__gate_case *c, cb__buf *out)
     cb__report_ratio(x, out);
 }
 
-/* What is wrong with one side, if anything; the first check that failed says it. */
-static void side_reason(const cb__compare_side *side, const char *name, cb__buf *out)
+/* What is wrong with one side, or kept it from being judged, if anything: the first check of that
+ * status says it. */
+static void side_reason(const cb__compare_side *side, const char *name, cb__check_status status,
+                        cb__buf *out)
 {
     for (int k = 0; k < side->nchecks && side->verdict != CB_VERDICT_OK; k++) {
         const cb__check *check = &side->checks[k];
-        if (check->status != CB__FAIL || !check->required)
+        if (check->status != status || !check->required)
             continue;
         cb__buf_printf(out, "%s%s is %s: %s: %s", out->size ? "\n" : "", name,
                        cb_verdict_name(side->verdict), check->name, check->detail);
         return;
     }
+}
+
+/* Measured to the end, and nothing is wrong: what ended it before there was an answer. A process
+ * that went wrong in the midst of both sides is the fault of none, and no larger budget helps. */
+static void no_answer(const cb__comparison *x, cb__buf *out)
+{
+    bool unclear = x->sides[0].evidence.unclear.status != CB_OK ||
+                   x->sides[1].evidence.unclear.status != CB_OK;
+    if (!unclear && cb__report_unsettled(x, &x->pairs[0], out))
+        return;
+    cb__buf_printf(out, "%s%s", *x->why ? x->why : "the comparison came to no decision",
+                   unclear ? "" : "; a larger --budget may tell");
+    if (!unclear)
+        return;
+    side_reason(&x->sides[1], "head", CB__SKIP, out);
+    side_reason(&x->sides[0], "base", CB__SKIP, out);
 }
 
 /* Of a case that has no plain answer, what stood in its way, a line each: the head first, which
@@ -49,8 +67,8 @@ static void reason(const cb__gate_case *c, cb__buf *out)
         return;
     }
     if (x->measured) {
-        side_reason(&x->sides[1], "head", out);
-        side_reason(&x->sides[0], "base", out);
+        side_reason(&x->sides[1], "head", CB__FAIL, out);
+        side_reason(&x->sides[0], "base", CB__FAIL, out);
     }
     if (out->size || cb__gate_outcome_of(c) != CB__GATE_UNDECIDED)
         return;
@@ -62,7 +80,7 @@ static void reason(const cb__gate_case *c, cb__buf *out)
         cb__buf_printf(out, "two copies of the base differ here (A/A %.4f)",
                        cb__compare_aa_ratio(x).mid);
     else
-        cb__report_unsettled(x, &x->pairs[0], out);
+        no_answer(x, out);
 }
 
 static void facts(const cb__gate_case *c, cb__buf *out)
