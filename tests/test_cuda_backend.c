@@ -542,6 +542,39 @@ static void a_refused_launch_is_told_once(void **state)
     ops->close(device);
 }
 
+/* Only what the device lacks is no fault of the code that was launched. */
+static void a_launch_that_failed_is_told_for_what_it_is(void **state)
+{
+    (void)state;
+    static const struct {
+        int result;
+        cb_status want;
+    } all[] = {{2, CB_NO_MEMORY}, {46, CB_UNAVAILABLE}, {807, CB_UNAVAILABLE},
+               {1, CB_WRONG},     {98, CB_WRONG},       {400, CB_WRONG}};
+    static const cb__launch nothing;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        for (int batched = 0; batched < 2; batched++) {
+            char fails[64];
+            cb__device *device = opened();
+            cb__batch *batch = NULL;
+            const char *call = batched ? "cuGraphLaunch" : "cuLaunchKernel";
+            assert_int_equal(ops->batch_new(device, &nothing, 1, &batch, &err), CB_OK);
+            snprintf(fails, sizeof fails, "%s:%d", call, all[i].result);
+            setenv("STUB_CUDA_FAIL", fails, 1);
+            if (batched)
+                ops->batch_run(device, batch);
+            else
+                ops->launch(device, &nothing);
+            unsetenv("STUB_CUDA_FAIL");
+            assert_int_equal(ops->sync(device, &err), all[i].want);
+            assert_non_null(strstr(err.message, call));
+            cb_error_clear(&err);
+            assert_int_equal(ops->sync(device, &err), CB_OK);
+            ops->batch_free(device, batch);
+            ops->close(device);
+        }
+}
+
 /* No fault of the launches: the next call that tells of anything tells it, and once. */
 static void a_clock_that_cannot_be_read_is_told_as_such(void **state)
 {
@@ -802,6 +835,7 @@ int main(int argc, char **argv)
         CHECK(a_batch_is_one_graph_that_reads_the_clock_itself),
         CHECK(a_batch_that_cannot_be_made_leaves_nothing),
         CHECK(a_refused_launch_is_told_once),
+        CHECK(a_launch_that_failed_is_told_for_what_it_is),
         CHECK(a_clock_that_cannot_be_read_is_told_as_such),
         CHECK(a_worker_keeps_the_device_between_requests),
         CHECK(sensors_are_read_as_one_text),

@@ -168,6 +168,27 @@ verb="run without a clock"
 says "the time of a batch cannot be read: cuEventElapsedTime: CUDA_ERROR_INVALID_VALUE"
 grep -q 'wrong' "$scratch/out" && fault "$verb: the kernel is blamed"
 
+# Nor does memory that the device lacks for a launch; a launch that fails does.
+# shellcheck disable=SC2086 # of words
+for submit in batched solo; do
+    [ $submit = solo ] && call=cuLaunchKernel || call=cuGraphLaunch
+    export STUB_CUDA_FAIL=$call:2
+    ends 3 run $scaled --device cuda:0 --cache warm --submit $submit
+    says "$call: CUDA_ERROR_OUT_OF_MEMORY"
+    grep -q 'wrong' "$scratch/out" && fault "$verb: the kernel is blamed"
+    export STUB_CUDA_FAIL=$call:719@60
+    ends 1 run $scaled --device cuda:0 --cache warm --submit $submit
+    says "$call: CUDA_ERROR_LAUNCH_FAILED"
+done
+export STUB_CUDA_FAIL=cuGraphLaunch:2
+# shellcheck disable=SC2086
+ends 3 compare $scaled scale_add --device cuda:0 --cache warm
+grep -q 'wrong' "$scratch/out" && fault "$verb: the kernel is blamed"
+ends 3 gate --base "$modules/scaled_base.so" --head "$modules/scaled_same.so" --shape 65536 --device cuda:0 \
+    --threads 4 --cache warm
+grep -q 'wrong' "$scratch/out" && fault "$verb: the kernel is blamed"
+unset STUB_CUDA_FAIL
+
 # ---- a cache that is kept from evicting what rotates ----
 
 ends 4 run --kernel "$modules/scaled_keeps.so" scale_add --shape 65536 --threads 4 --seed 5 --device cuda:0 \

@@ -120,7 +120,8 @@ typedef struct cb__backend {
     cb_status (*digest)(cb__device *device, const void *from, size_t bytes, uint64_t *out,
                         cb_error *err);
 
-    /* Timed path. A launch that failed is reported by the next sync: CB_WRONG with the code. */
+    /* Timed path. A launch that failed is reported by the next sync: CB_WRONG with the code;
+     * CB_NO_MEMORY or CB_UNAVAILABLE where the device, and not what was launched, is at fault. */
     void (*launch)(cb__device *device, const cb__launch *launch);
     cb_status (*sync)(cb__device *device, cb_error *err);
     uint64_t (*now_ns)(cb__device *device);

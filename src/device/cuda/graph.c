@@ -37,6 +37,12 @@ void cb__cuda_launch(cb__device *device, const cb__launch *launch)
     remember(&device->failure, cb__cuda_enqueue(device, launch, &err), &err);
 }
 
+/* Of memory that has run out, or a driver that is not ready, the kernel is innocent. */
+static cb_status fault_of(cb_status failure)
+{
+    return failure == CB_NO_MEMORY || failure == CB_UNAVAILABLE ? failure : CB_WRONG;
+}
+
 /* Asked again and again, because what wakes a thread that sleeps takes longer than many kernels. */
 cb_status cb__cuda_sync(cb__device *device, cb_error *err)
 {
@@ -51,7 +57,8 @@ cb_status cb__cuda_sync(cb__device *device, cb_error *err)
     if (device->failure.status == CB_OK)
         return status == CB_OK ? cb__cuda_clock_read(device, err) : status;
     cb_error_clear(err);
-    status = cb_error_set(err, CB_WRONG, "a launch failed: %s", device->failure.message);
+    status = fault_of(device->failure.status);
+    status = cb_error_set(err, status, "a launch failed: %s", device->failure.message);
     cb_error_clear(&device->failure);
     return status;
 }
