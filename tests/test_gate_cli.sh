@@ -261,6 +261,23 @@ holds "$scratch/export/modules.json" '"schema": "coldbench-modules/1"'
 grep -qE '"source_id": "[0-9a-f]{64}"' "$scratch/export/modules.json" || fault "a module without a source id"
 gate 0 "identical      gemv_q4 14336x4096 [cold]" "identical      stream_read 4MiB [warm]" \
     "nothing to compare: 6 cases of identical builds" -- --base "$scratch/export" --head "$scratch/tree/build"
+# No space: what could not be written whole is not there, and it is no fault of the request. A limit on the size of
+# a file stands in for a full disk.
+limited() { (trap '' XFSZ && ulimit -f 8 && exec "$@") >"$scratch/out" 2>"$scratch/err"; }
+mkdir "$scratch/empty"
+for into in fresh empty; do
+    limited "$program" kernels --export "$scratch/$into"
+    [ $? = 5 ] || fault "kernels --export on a full disk: not status 5"
+    holds "$scratch/err" "writing $scratch/$into/"
+done
+[ ! -e "$scratch/fresh" ] || fault "left of an export that failed: $(ls -l "$scratch/fresh")"
+[ -z "$(ls "$scratch/empty")" ] || fault "left of an export that failed: $(ls -l "$scratch/empty")"
+cp "$program" "$scratch/untouched"
+# shellcheck disable=SC2086 # words
+limited "$program" gate --base "$scratch/untouched" --head "$scratch/untouched" $quick
+got=$?
+[ $got = 5 ] || fault "gate on a full TMPDIR: status $got, not 5"
+holds "$scratch/err" "kernels --export could not write to $TMPDIR/"
 "$program" kernels --export /no/such/folder >"$scratch/out" 2>"$scratch/err"
 [ $? = 5 ] || fault "kernels --export into no folder: not status 5"
 

@@ -32,8 +32,14 @@ cb_status cb__program_export(const char *program, const char *folder, cb_error *
     while (status == CB_OK);
     cb__child_end(&child, 0);
     cb__buf_fini(&line);
-    if (status == CB_CRASHED && WIFEXITED(child.wait_status) && WEXITSTATUS(child.wait_status) == 0)
-        return CB_OK;
+    if (status == CB_CRASHED && WIFEXITED(child.wait_status)) {
+        int code = WEXITSTATUS(child.wait_status);
+        if (code == 0)
+            return CB_OK;
+        if (code == cb_status_exit(CB_IO))
+            return cb_error_set(err, CB_IO, "%s kernels --export could not write to %s", program,
+                                folder);
+    }
     return cb_error_set(err, CB_USAGE,
                         "%s kernels --export failed: %s; a build from before that option cannot be "
                         "gated as a program, its modules/ folder can",

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "cb_build_info.h"
@@ -20,10 +21,32 @@ static cb_status write_file(const char *folder, const char *name, const void *by
     FILE *file = fopen(path, "we");
     if (!file)
         return cb_error_set(err, CB_IO, "cannot write %s: %s", path, strerror(errno));
+    errno = 0;
     bool written = fwrite(bytes, 1, size, file) == size;
-    if (fclose(file) != 0 || !written)
-        return cb_error_set(err, CB_IO, "writing %s: %s", path, strerror(errno));
-    return CB_OK;
+    int why = errno;
+    if (fclose(file) != 0) {
+        why = written ? errno : why;
+        written = false;
+    }
+    return written ? CB_OK : cb_error_set(err, CB_IO, "writing %s: %s", path, strerror(why));
+}
+
+static void file_name(const cb__embedded_module *m, char name[80])
+{
+    snprintf(name, 80, "%.70s.so", m->name);
+}
+
+/* Some of the modules without an index would pass for a folder of all of them. */
+static void withdraw(const char *folder, int written)
+{
+    char path[4096], file[80];
+    for (int i = 0; i < written; i++) {
+        file_name(&cb__embedded_modules[i], file);
+        snprintf(path, sizeof path, "%s/%s", folder, file);
+        remove(path);
+    }
+    snprintf(path, sizeof path, "%s/%s", folder, CB__EXPORT_INDEX);
+    remove(path);
 }
 
 static void member(cb__json_writer *w, const char *key, const char *text)
@@ -70,14 +93,16 @@ cb_status cb__modules_export(const char *folder, cb_error *err)
     cb__buf index = CB__BUF_INIT;
     cb__json_writer w;
     cb_status status = CB_OK;
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+    int written = 0;
+    bool made = mkdir(folder, 0777) == 0;
+    if (!made && errno != EEXIST)
         return cb_error_set(err, CB_IO, "cannot make folder %s: %s", folder, strerror(errno));
     cb__json_begin(&w, &index, true);
     index_begin(&w);
-    for (int i = 0; i < cb__embedded_module_count && status == CB_OK; i++) {
-        const cb__embedded_module *m = &cb__embedded_modules[i];
+    for (; written < cb__embedded_module_count && status == CB_OK; written++) {
+        const cb__embedded_module *m = &cb__embedded_modules[written];
         char file[80];
-        snprintf(file, sizeof file, "%.70s.so", m->name);
+        file_name(m, file);
         module_entry(&w, m, file);
         status = write_file(folder, file, m->bytes, m->size, err);
     }
@@ -89,5 +114,9 @@ cb_status cb__modules_export(const char *folder, cb_error *err)
     if (status == CB_OK)
         status = write_file(folder, CB__EXPORT_INDEX, cb__buf_text(&index), index.size, err);
     cb__buf_fini(&index);
+    if (status != CB_OK)
+        withdraw(folder, written);
+    if (status != CB_OK && made)
+        rmdir(folder);
     return status;
 }

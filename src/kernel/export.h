@@ -9,7 +9,7 @@
 #define CB__EXPORT_SCHEMA "coldbench-modules/1"
 
 /* Writes FOLDER/NAME.so for each embedded module, then FOLDER/modules.json; makes the folder. CB_IO
- * names the file and the system's words. */
+ * names the file and the system's words, and leaves none of them. */
 cb_status cb__modules_export(const char *folder, cb_error *err);
 
 #endif
