@@ -137,6 +137,40 @@ static void too_little_memory_says_needed_and_available(void **state)
     assert_true(p.memory_bytes >= p.file_bytes + (uint64_t)p.slots * p.slot_bytes);
 }
 
+/* What is advised is what helps: a larger shape where the padding of small sets is the reason, a
+ * smaller one where the sets are large. */
+static void too_little_memory_is_told_with_what_helps(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *shape;
+        uint64_t llc, memory;
+        bool outputs; /* as large as what is read */
+        const char *said, *not_said;
+    } table[] = {
+        {"1x32", 8 << 20, 64 << 20, false, "or a larger shape", "smaller"},
+        {"1x32", 8 << 20, 64 << 20, true, "or a larger shape", "smaller"},
+        {"1024x1024", 8 << 20, 64 << 20, false, "--cache warm needs one set", "shape"},
+        {"1024x1024", 8 << 20, 64 << 20, true, "--cache warm needs one set", "shape"},
+        {"65536x65536", 32 << 20, UINT64_C(23) << 30, false, "use a smaller shape, or --cache warm",
+         "too small"},
+        {"65536x65536", 32 << 20, UINT64_C(8) << 30, false, "use a smaller shape", "--cache warm"},
+        {"65536x65536", 32 << 20, UINT64_C(23) << 30, true, "use a smaller shape", "too small"}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        cb__case c = toy(table[i].shape);
+        cb__device_info info = {
+            .threads = 1, .llc_bytes = table[i].llc, .memory_bytes = table[i].memory};
+        cb__plan plan;
+        cb_error err = CB_ERROR_INIT;
+        if (table[i].outputs)
+            c.logical_bytes[TOY_Y] = c.packed_bytes[TOY_Y] = c.packed_bytes[TOY_W];
+        assert_int_equal(cb__plan_make(&c, &info, true, &plan, &err), CB_NO_MEMORY);
+        if (!strstr(err.message, table[i].said) || strstr(err.message, table[i].not_said))
+            fail_msg("row %zu: %s", i, err.message);
+        assert_true(strlen(err.message) < sizeof err.message - 1);
+    }
+}
+
 /* Sets so small and caches so large that the number of sets does not fit an int: refused for
  * memory, and never a ring of whatever was left of the number. */
 static void a_ring_of_too_many_sets_is_refused_for_memory(void **state)
@@ -286,6 +320,7 @@ int main(void)
         cmocka_unit_test(warm_needs_one_set),
         cmocka_unit_test(a_kernel_that_streams_nothing_has_no_cold_state),
         cmocka_unit_test(too_little_memory_says_needed_and_available),
+        cmocka_unit_test(too_little_memory_is_told_with_what_helps),
         cmocka_unit_test(a_ring_of_too_many_sets_is_refused_for_memory),
         cmocka_unit_test(the_twin_moves_what_the_kernel_moves),
         cmocka_unit_test(neighbouring_sets_begin_with_different_rows),

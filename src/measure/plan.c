@@ -143,14 +143,33 @@ static void count_sets(const cb__case *c, const cb__device_info *info, bool cold
 
 #define MIB 1048576.0
 
-/* Of a set that takes much more than it touches, that is the reason, and not its size. */
+/* Of a set and its two slots, what is not data: alignment and guards, which a larger shape has no
+ * more of. */
+static uint64_t padding(const cb__case *c, const cb__plan *plan)
+{
+    uint64_t data = 0;
+    for (int i = 0; i < c->kernel->noperands; i++)
+        data += plan->rotating[i]                                  ? c->packed_bytes[i]
+                : cb__role_is_written(c->kernel->operands[i].role) ? 2 * c->packed_bytes[i]
+                                                                   : 0;
+    uint64_t taken = plan->set_bytes + 2 * plan->slot_bytes;
+    return taken > data ? taken - data : 0;
+}
+
+/* Where the padding is most of it, that is the reason; of a set that two of leave the caches
+ * behind, its own size; else the caches. */
 static cb_status no_memory(const cb__case *c, const cb__device_info *info, bool cold,
                            const cb__plan *plan, cb_error *err)
 {
     uint64_t taken = plan->set_bytes + 2 * plan->slot_bytes;
     double needed = (double)plan->memory_bytes / MIB, there = (double)info->memory_bytes / MIB;
     double cache = (double)plan->llc_bytes / MIB;
-    if (cold && taken / 2 > plan->touched_bytes)
+    bool large = plan->touched_bytes >= plan->needed_bytes / 2;
+    const char *advice = !large                       ? "--cache warm needs one set"
+                         : taken > info->memory_bytes ? "use a smaller shape"
+                                                      : "use a smaller shape, or --cache warm, "
+                                                        "which needs one set";
+    if (cold && padding(c, plan) > plan->touched_bytes)
         return cb_error_set(
             err, CB_NO_MEMORY,
             "%s is too small here to be cold: a launch touches %" PRIu64 " bytes, so %d sets must "
@@ -165,11 +184,11 @@ static cb_status no_memory(const cb__case *c, const cb__device_info *info, bool 
                             "the reference) and %.1f MiB are available",
                             c->kernel->name, needed, plan->slots, there);
     return cb_error_set(err, CB_NO_MEMORY,
-                        "%s needs %.1f MiB (a ring of %d sets of %.1f MiB: %.0f MiB of last-level "
-                        "cache must be left behind) and %.1f MiB are available; --cache warm needs "
-                        "one set",
-                        c->kernel->name, needed, plan->sets, (double)plan->set_bytes / MIB, cache,
-                        there);
+                        "%s needs %.1f MiB (a ring of %d sets of %.1f MiB, each with %.1f MiB of "
+                        "outputs: %.0f MiB of last-level cache must be left behind) and %.1f MiB "
+                        "are available; %s",
+                        c->kernel->name, needed, plan->sets, (double)plan->set_bytes / MIB,
+                        2 * (double)plan->slot_bytes / MIB, cache, there, advice);
 }
 
 static cb_status check_memory(const cb__case *c, const cb__device_info *info, bool cold,
