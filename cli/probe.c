@@ -72,9 +72,19 @@ static int worse(int status, cb_verdict v)
     return v == CB_VERDICT_OK || v == CB_VERDICT_LOWER_BOUND ? status : 4;
 }
 
+/* A probe without a curve has decided nothing, and its controls have no point to tell of. */
+static int without_curves(const cb_model *model)
+{
+    int status = 4;
+    for (int i = 0; i < model->nchecks; i++)
+        if (model->checks[i].status == CB__FAIL)
+            status = worse(status, model->checks[i].verdict);
+    return status;
+}
+
 static int exit_status(const cb_model *model)
 {
-    int status = 0;
+    int status = model->nseries ? 0 : without_curves(model);
     for (int i = 0; i < model->nseries; i++)
         for (int j = 0; j < model->series[i].n; j++)
             status = worse(status, model->series[i].points[j].verdict);
@@ -156,6 +166,8 @@ static cb_status store(const probing *p, const cb__probe *probe, const cb_model 
     const char *why_not = why_not_stored(p);
     if (!why_not && !probe->complete)
         why_not = "the probe was not completed";
+    if (!why_not && model->nseries == 0)
+        why_not = "no size was measured";
     if (!why_not && would_lose(p, model))
         why_not = "the one that is there has more curves (--model FILE puts this one elsewhere)";
     cb_status status = why_not ? CB_OK : cb__model_store(model, p->place, err);

@@ -227,6 +227,18 @@ for fault in "clean launch         none         1 of 1" "rows never written   wr
     says "$fault"
 done
 
+# ---- a probe that measured no size: the stub's kernels of a probe do nothing ----
+
+place="$XDG_DATA_HOME/coldbench/models"
+rm -rf "$place"
+ends 4 probe --quick --budget 5 --device cuda:0
+says "the model is not stored: no size was measured"
+grep -q '^  drive  *pass' "$scratch/out" && fault "$verb: drive passes"
+grep -q '^  solo .*\[' "$scratch/out" || fault "$verb: no floor"
+[ -z "$(ls "$place" 2>/dev/null)" ] || fault "$verb: a model is stored"
+ends 4 probe --quick --budget 5 --device cuda:0 --model "$scratch/empty.json" -q
+[ ! -e "$scratch/empty.json" ] || fault "$verb: a model is stored"
+
 # ---- every device ----
 
 export STUB_CUDA_DEVICES=2

@@ -80,6 +80,8 @@ CHANGE(one_cached_throughout, READS(p, SWEEPS_ONE, 0, M(256), ALL, r->value = 19
 CHANGE(folded_in_some_sweeps, READS(p, SWEEPS_TWO, 0, M(128), 2, r->folded = 1.5))
 CHANGE(edge_in_some_sweeps, READS(p, SWEEPS_TWO, 0, M(128), 2, r->edge_gain = 1.3))
 CHANGE(edge_never_tried, EVERY(p, 0, ALL, r->edge_gain = nan_value))
+CHANGE(nothing_measured, EVERY(p, 0, ALL, r->value = 0))
+CHANGE(nothing_gains_unmeasured, EVERY(p, 0, ALL, r->value = 0; r->edge_gain = 1.3))
 CHANGE(no_llc, p->device.llc_bytes = 0)
 CHANGE(above_memory, p->device.peak_dram_bytes_per_s = 18e9)
 CHANGE(below_memory, p->device.peak_dram_bytes_per_s = 25e9)
@@ -422,6 +424,13 @@ static void half_a_look_is_no_pass(void **state)
     the_status_is(*state, faster_twice, "port bound", CB__PASS);
 }
 
+/* A size that has no figure has no best variant either, whatever its variants are to each other. */
+static void sizes_that_were_dropped_are_no_pass(void **state)
+{
+    the_status_is(*state, nothing_measured, "drive", CB__SKIP);
+    the_status_is(*state, nothing_gains_unmeasured, "drive", CB__SKIP);
+}
+
 /* The table of load ports is wrong, or the clock: what the first cache gives is not known either.
  */
 static void above_the_ports_nothing_is_proven(void **state)
@@ -453,6 +462,7 @@ int main(void)
         cmocka_unit_test(each_fault_fails_its_check),
         cmocka_unit_test(details_name_the_worst),
         cmocka_unit_test(half_a_look_is_no_pass),
+        cmocka_unit_test(sizes_that_were_dropped_are_no_pass),
         cmocka_unit_test(above_the_ports_nothing_is_proven),
         cmocka_unit_test(a_ceiling_needs_a_step_to_memory),
     };

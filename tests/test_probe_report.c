@@ -322,6 +322,22 @@ static void nothing_measured_is_said(void **state)
     cb__buf_fini(&out);
 }
 
+/* Without a curve the most workers are those of what has no size. */
+static void figures_are_shown_without_a_curve(void **state)
+{
+    (void)state;
+    cb__buf out = CB__BUF_INIT;
+    model->nseries = model->nknees = model->nceilings = 0;
+    cb__report_probe_table(&probe, model, false, false, &out);
+    const char *text = cb__buf_text(&out);
+    assert_non_null(strstr(text, "\nfloors          1 thread"
+                                 "                                  2 threads\n"));
+    assert_non_null(strstr(text, "[117 ns, 120 ns]     ok           1.84 us [1.82 us, 1.88 us]"));
+    assert_non_null(strstr(text, "212 ns [210 ns, 216 ns]     unstable\n"));
+    assert_non_null(strstr(text, "no size was measured\n"));
+    cb__buf_fini(&out);
+}
+
 static void one_point_is_no_chart(void **state)
 {
     (void)state;
@@ -486,6 +502,7 @@ int main(void)
         WITH(the_record_holds_what_each_process_met),
         WITH(a_sweep_that_was_not_made_is_not_recorded),
         WITH(nothing_measured_is_said),
+        WITH(figures_are_shown_without_a_curve),
         WITH(one_point_is_no_chart),
         WITH(one_thread_has_one_column),
         WITH(figures_that_are_none_or_huge_fit),

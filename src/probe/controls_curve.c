@@ -115,6 +115,18 @@ static const char *are(const tally *t)
 
 /* ---- drive ---- */
 
+/* What more in flight gains at a size, of the sweeps that measured it: what two variants are worth
+ * to each other says nothing where neither has a figure. */
+static cb__swept edge_gain(const cb__probe_series *s, int size)
+{
+    double values[CB__SWEEPS];
+    for (int sweep = 0; sweep < CB__SWEEPS; sweep++) {
+        const cb__reading *r = &s->readings[sweep][size];
+        values[sweep] = cb__measured(r) && r->edge_gain > 0 ? r->edge_gain : (double)NAN;
+    }
+    return cb__over_sweeps(values);
+}
+
 /* (a) The search for the best variant ended at its edge. The number of points that gain there. */
 static int drive_edge(cb__judging *j, tally *t)
 {
@@ -122,7 +134,7 @@ static int drive_edge(cb__judging *j, tally *t)
     int gaining = 0;
     for (int s = 0; s < j->probe->nseries; s++)
         for (int i = 0; i < j->probe->series[s].n; i++) {
-            cb__swept x = field(&j->probe->series[s], i, offsetof(cb__reading, edge_gain));
+            cb__swept x = edge_gain(&j->probe->series[s], i);
             weigh(j, t, s, i, x, inside);
             if (x.n == 0 || cb__agree(x, 0, EDGE_GAIN) != CB__BROKEN)
                 continue;

@@ -200,6 +200,28 @@ static void figure_cell(const table *t, const block *b, const figure *f, bool mo
     cb__report_verdict(f->verdict, t->color, more ? 13 : 0, t->out);
 }
 
+static int most_threads(const cb_model *model, figure_at *at, int n)
+{
+    int most = 0;
+    for (int i = 0; i < n; i++) {
+        int threads = at(model, i).threads;
+        most = threads > most ? threads : most;
+    }
+    return most;
+}
+
+/* Those of the curves; where there are none, those of what has no size. */
+static int all_threads(const cb_model *model)
+{
+    const int of[] = {most_threads(model, ceiling_at, model->nceilings),
+                      most_threads(model, floor_at, model->nfloors),
+                      most_threads(model, compute_at, model->ncomputes)};
+    int all = cb_model_workers(model), most = 0;
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        most = of[i] > most ? of[i] : most;
+    return all > 0 ? all : most;
+}
+
 static bool find(const table *t, const block *b, const char *what, int threads, figure *out)
 {
     for (int i = 0; i < b->n; i++) {
@@ -224,7 +246,7 @@ static void figure_row(const table *t, const block *b, const char *what)
         char threads[32];
         if (strcmp(f.what, what) != 0 || f.threads == 1 || f.threads == t->all)
             continue;
-        cb__buf_printf(t->out, "    %-12s", threads_text(t, f.threads, threads));
+        cb__buf_printf(t->out, "    %-11s ", threads_text(t, f.threads, threads));
         figure_cell(t, b, &f, false);
         cb__buf_puts(t->out, "\n");
     }
@@ -322,7 +344,7 @@ static void left_out(const table *t)
 void cb__report_probe_table(const cb__probe *probe, const cb_model *model, bool color, bool verbose,
                             cb__buf *out)
 {
-    table t = {probe, model, cb_model_workers(model), color, verbose, out};
+    table t = {probe, model, all_threads(model), color, verbose, out};
     head(&t);
     caches(&t);
     knees(&t);
