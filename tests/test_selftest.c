@@ -149,6 +149,59 @@ static void the_table_says_what_few_runs_prove(void **state)
     cb__buf_fini(&out);
 }
 
+/* A whole selftest, less what each row leaves out. */
+static void what_was_not_tried_is_said(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *left_out, *said;
+        int runs;
+        bool load;
+    } rows[] = {
+        {"", "the judge works here; 3 s\n", 20, false},
+        {"SLAP",
+         "the judge works here, as far as it was tried: no seeded faults, no identical code, no "
+         "planted differences; 3 s\n",
+         0, false},
+        {"TS", "here, as far as it was tried: no timer, no faults in sweeps; 3 s\n", 20, false},
+        {"L", "here, as far as it was tried: no faults in launches; 3 s\n", 20, false},
+        {"", "here, as far as it was tried: 5 comparisons of a kind instead of 20; 3 s\n", 5,
+         false},
+        {"P", "tried: no planted differences, 1 comparison of a kind instead of 20; 3 s\n", 1,
+         false},
+        {"", "here, as far as it was tried: 0 comparisons of a kind instead of 20; 3 s\n", 20,
+         true}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        cb__buf out = CB__BUF_INIT;
+        fill_trials(0);
+        selftest.timer = !strchr(rows[i].left_out, 'T');
+        selftest.clock_good = true;
+        selftest.sweeps = !strchr(rows[i].left_out, 'S');
+        selftest.launches = !strchr(rows[i].left_out, 'L');
+        selftest.aa = !strchr(rows[i].left_out, 'A');
+        selftest.planted = !strchr(rows[i].left_out, 'P');
+        selftest.load = rows[i].load;
+        selftest.usual_runs = 20;
+        selftest.wall_s = 3;
+        selftest.ntrials = selftest.aa ? 1 : 0;
+        set(&selftest.trials[0].tally[CB__IDLE], (counts){.runs = rows[i].runs});
+        cb__report_selftest(&selftest, false, &out);
+        if (!strstr(cb__buf_text(&out), rows[i].said))
+            fail_msg("row %zu: not said: %s\n%s", i, rows[i].said, cb__buf_text(&out));
+        cb__buf_fini(&out);
+    }
+}
+
+static void a_rate_of_which_nothing_is_known_is_below_100(void **state)
+{
+    (void)state;
+    cb__buf out = CB__BUF_INIT;
+    fill_trials(0);
+    cb__report_selftest(&selftest, false, &out);
+    assert_non_null(strstr(cb__buf_text(&out), "false alarms 0 of 0: rate below 100 %\n"));
+    cb__buf_fini(&out);
+}
+
 static void seconds_are_quantiles_of_what_was_seen(void **state)
 {
     (void)state;
@@ -384,6 +437,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(only_more_than_chance_contradicts),
         cmocka_unit_test(the_clock_counts_where_it_was_read),
         cmocka_unit_test(the_table_says_what_few_runs_prove),
+        cmocka_unit_test(what_was_not_tried_is_said),
+        cmocka_unit_test(a_rate_of_which_nothing_is_known_is_below_100),
         cmocka_unit_test(seconds_are_quantiles_of_what_was_seen),
         cmocka_unit_test(a_scripted_device_is_judged_exactly),
         cmocka_unit_test(a_judge_that_is_wrong_does_not_pass),

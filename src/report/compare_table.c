@@ -96,8 +96,10 @@ static void facts(const cb__comparison *c, const cb__compare_pair *p, cb__buf *o
     /* A gate that could not have closed is no check passed. */
     if (isfinite(aa) && c->gate.rounds < cb__compare_gate_rounds(c))
         cb__buf_printf(out, " (no gate before %d rounds)", cb__compare_gate_rounds(c));
-    if (expm1(detectable) < DETECTABLE_MOST)
-        cb__buf_printf(out, "   detectable %.2g %%", 100 * expm1(detectable));
+    if (expm1(detectable) < DETECTABLE_MOST) {
+        cb__buf_puts(out, "   detectable ");
+        cb__report_percent(expm1(detectable), out);
+    }
     cb__buf_printf(out, "   %d rounds, %.2f s   [%s] %s%s%s", c->nrounds, c->wall_s,
                    cb__cache_name(c->cache), cb__submit_name(c->submit), *c->shape ? " " : "",
                    c->shape);

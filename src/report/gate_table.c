@@ -89,8 +89,10 @@ static void facts(const cb__gate_case *c, cb__buf *out)
     if (!x->measured)
         return;
     double detectable = cb__compare_detectable(&x->pairs[0]);
-    if (isfinite(detectable))
-        cb__buf_printf(out, "   detectable %.2g %%", 100 * expm1(detectable));
+    if (isfinite(detectable)) {
+        cb__buf_puts(out, "   detectable ");
+        cb__report_percent(expm1(detectable), out);
+    }
     cb__buf_printf(out, "   %d rounds, %.2f s", x->nrounds, x->wall_s);
     if (x->pairs[0].bit_identical)
         cb__buf_puts(out, "   bit-identical");

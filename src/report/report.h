@@ -29,6 +29,8 @@ void cb__report_probe_chart(const cb__probe *probe, const cb_model *model, cb__b
 void cb__report_probe_table(const cb__probe *probe, const cb_model *model, bool color, bool verbose,
                             cb__buf *out);
 /* The clock, and a line a fault; verbose: what its check said. */
+/* A share as "14 %": two digits, and never an exponent for large ones. */
+void cb__report_percent(double share, cb__buf *out);
 void cb__report_selftest(const cb__selftest *selftest, bool verbose, cb__buf *out);
 /* "1.0341x [1.0282, 1.0401]", or as much of it as there is. */
 void cb__report_ratio(cb__interval x, cb__buf *out);

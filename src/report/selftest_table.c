@@ -73,8 +73,8 @@ static void put_seconds(const cb__tally *t, bool last, cb__buf *out)
 /* What these runs can prove: "0 of 20: rate below 14 %". */
 static void put_rate(const char *what, int k, int n, cb__buf *out)
 {
-    cb__buf_printf(out, "%s %d of %d: rate below %.2g %%", what, k, n,
-                   100 * cb__binomial_upper(k, n, CB__TRIALS_CONFIDENCE));
+    cb__buf_printf(out, "%s %d of %d: rate below ", what, k, n);
+    cb__report_percent(cb__binomial_upper(k, n, CB__TRIALS_CONFIDENCE), out);
 }
 
 static void put_aa(const cb__selftest *s, cb__buf *out)
@@ -150,6 +150,49 @@ static bool any(const cb__selftest *s, bool planted)
     return false;
 }
 
+/* Of all kinds and conditions the least. */
+static int comparisons(const cb__selftest *s)
+{
+    int least = s->usual_runs;
+    for (int i = 0; i < s->ntrials; i++)
+        for (cb__condition c = CB__IDLE; c <= last_of(s); c++)
+            least = s->trials[i].tally[c].runs < least ? s->trials[i].tally[c].runs : least;
+    return least;
+}
+
+/* What a whole selftest would have tried and this one did not. */
+static void put_left_out(const cb__selftest *s, cb__buf *out)
+{
+    int unseeded = 0, faults = 0, few = comparisons(s);
+    for (int i = 0; i < s->nfaults; i++) {
+        faults += s->faults[i].expected != NULL;
+        unseeded += s->faults[i].runs == 0;
+    }
+    bool none = !s->sweeps && !s->launches;
+    const struct {
+        bool left_out;
+        const char *text;
+    } parts[] = {{!s->timer, "no timer"},
+                 {none, "no seeded faults"},
+                 {!s->sweeps && !none, "no faults in sweeps"},
+                 {!s->launches && !none, "no faults in launches"},
+                 {!s->aa, "no identical code"},
+                 {!s->planted, "no planted differences"}};
+    const char *between = ", as far as it was tried: ";
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].left_out) {
+            cb__buf_printf(out, "%s%s", between, parts[i].text);
+            between = ", ";
+        }
+    if (unseeded) {
+        cb__buf_printf(out, "%s%d of %d faults could not be seeded", between, unseeded, faults);
+        between = ", ";
+    }
+    if (few < s->usual_runs)
+        cb__buf_printf(out, "%s%d comparison%s of a kind instead of %d", between, few,
+                       few == 1 ? "" : "s", s->usual_runs);
+}
+
 void cb__report_selftest(const cb__selftest *s, bool verbose, cb__buf *out)
 {
     char why[160] = "";
@@ -165,17 +208,11 @@ void cb__report_selftest(const cb__selftest *s, bool verbose, cb__buf *out)
     }
     if (cb__trials_contradict(s->trials, s->ntrials, why, sizeof why))
         cb__buf_printf(out, "%s: more than chance\n", why);
-    int unseeded = 0, faults = 0;
-    for (int i = 0; i < s->nfaults; i++) {
-        faults += s->faults[i].expected != NULL;
-        unseeded += s->faults[i].runs == 0;
-    }
     cb__buf_printf(out, "%s",
                    !s->complete             ? "not completed: nothing is said about the judge"
                    : cb__selftest_passed(s) ? "the judge works here"
                                             : "the judge does NOT work here");
-    if (s->complete && unseeded)
-        cb__buf_printf(out, ", as far as it was tried: %d of %d faults could not be seeded",
-                       unseeded, faults);
+    if (s->complete)
+        put_left_out(s, out);
     cb__buf_printf(out, "; %.0f s\n", s->wall_s);
 }

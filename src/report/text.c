@@ -33,6 +33,12 @@ void cb__time_text(double ns, char text[24])
         snprintf(text, 24, "-");
 }
 
+void cb__report_percent(double share, cb__buf *out)
+{
+    double percent = 100 * share;
+    cb__buf_printf(out, percent < 99.5 ? "%.2g %%" : "%.0f %%", percent);
+}
+
 static void ratio(cb__interval x, const char *of, cb__buf *out)
 {
     if (!isfinite(x.mid))

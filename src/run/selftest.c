@@ -318,10 +318,15 @@ cb_status cb__selftest_run(const cb__selftest_request *r, cb__selftest *out, cb_
 {
     uint64_t start = cb__clock_ns();
     memset(out, 0, sizeof *out);
+    out->sweeps = r->sweeps;
+    out->launches = r->launches;
+    out->aa = r->aa;
+    out->planted = r->planted;
     out->load = r->load;
     if (r->timer)
         test_clock(out);
     cb_status status = cb__probe_describe(&r->common, &out->device, err);
+    out->usual_runs = cb__trials_usual(r->common.device, out->device.queued);
     if (status == CB_OK && (r->sweeps || r->launches))
         status = seed_faults(r, out, err);
     if (status == CB_OK && (r->aa || r->planted))

@@ -34,7 +34,8 @@ typedef struct cb__fault_result {
 
 typedef struct cb__selftest {
     cb__device_info device;
-    bool timer, load;      /* as asked */
+    bool timer, sweeps, launches, aa, planted, load; /* as asked */
+    int usual_runs;        /* comparisons of each kind that are made where nobody asked for fewer */
     cb__clock_facts clock; /* where `timer` */
     bool clock_good;       /* never steps back; a read costs and resolves less than 1 us */
     cb__fault_result faults[CB__FAULTS_MAX];

@@ -207,11 +207,16 @@ static cb_status one_turn(trying *t, int turn, cb_error *err)
 
 static int default_runs(const cb__trials_request *request, unsigned device)
 {
-    if (device == SCRIPTED)
-        return SCRIPTED_RUNS;
-    if (device == GPU)
-        return request->quick ? CB__TRIALS_QUEUED_QUICK : CB__TRIALS_QUEUED;
-    return request->quick ? CB__TRIALS_QUICK : CB__TRIALS_DEFAULT;
+    if (!request->quick || device == SCRIPTED)
+        return cb__trials_usual(request->common->device, device == GPU);
+    return device == GPU ? CB__TRIALS_QUEUED_QUICK : CB__TRIALS_QUICK;
+}
+
+int cb__trials_usual(const char *device, bool queued)
+{
+    return cb__device_scripted(device) ? SCRIPTED_RUNS
+           : queued                    ? CB__TRIALS_QUEUED
+                                       : CB__TRIALS_DEFAULT;
 }
 
 /* On a CPU of one thread, unless they were asked for; a GPU works as a whole. */

@@ -51,6 +51,10 @@ bool cb__device_scripted(const char *device);
 cb_status cb__trials_run(const cb__trials_request *request, cb__trial *trials, int *n,
                          cb_error *err);
 
+/* Comparisons of each kind that are made on a device, where neither a number nor --quick is given.
+ */
+int cb__trials_usual(const char *device, bool queued);
+
 cb__aa_sum cb__trials_aa(const cb__trial *trials, int n, cb__condition condition);
 /* Quantile of a tally's seconds, and the median of its ratios; NaN for no run. */
 double cb__tally_seconds(const cb__tally *tally, double quantile);
