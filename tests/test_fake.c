@@ -174,6 +174,39 @@ static void kernels_take_their_factor_and_twins_do_not(void **state)
     bench_close(&b);
 }
 
+/* docs/fake.md: beyond the floor, of one arm, in a share of the rounds. */
+static void process_slows_one_arm_beyond_the_floor(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script;
+        int slow_min, slow_max; /* rounds of 100 */
+    } table[] = {{EXACT "cache=999,process=1", 100, 100},
+                 {EXACT "cache=999,process=1,process_share=0", 0, 0},
+                 {EXACT "cache=999,process=1,process_share=0.3", 15, 45}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        bench b;
+        int slow = 0;
+        bench_open(&b, table[i].script);
+        assert_true(launch(&b, 0) == 1007); /* no arm was named */
+        for (uint64_t seed = 1; seed <= 100; seed++) {
+            b.target.ops->begin(b.target.device, seed, 0);
+            b.target.ops->mark(b.target.device, 1, 1);
+            assert_true(launch(&b, 0) == 1007);
+            b.target.ops->mark(b.target.device, 2, 1);
+            double ns = launch(&b, 0);
+            assert_true(ns == 1007 || ns == 2007);
+            assert_true(launch(&b, 0) == ns); /* the whole round */
+            slow += ns == 2007;
+            b.launches[0].code = NULL;
+            assert_true(launch(&b, 0) == 7);
+            b.launches[0].code = &b.code;
+        }
+        assert_in_range(slow, table[i].slow_min, table[i].slow_max);
+        bench_close(&b);
+    }
+}
+
 static void drift_follows_device_time(void **state)
 {
     (void)state;
@@ -328,6 +361,7 @@ int main(void)
         cmocka_unit_test(residency_is_exact_to_the_byte),
         cmocka_unit_test(the_least_recently_used_set_leaves_first),
         cmocka_unit_test(kernels_take_their_factor_and_twins_do_not),
+        cmocka_unit_test(process_slows_one_arm_beyond_the_floor),
         cmocka_unit_test(drift_follows_device_time),
         cmocka_unit_test(noise_is_bounded_and_follows_the_seed),
         cmocka_unit_test(the_launch_of_that_number_fails_once),
