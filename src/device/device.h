@@ -157,8 +157,8 @@ typedef struct cb__backend {
      * the clocks back; takes milliseconds, so never between slots (default: it says nothing). */
     void (*telemetry)(cb__device *device, char *text, size_t size);
     /* Optional: whether its caches evict whatever is not used again, as a rotation needs them to;
-     * asked after timing. CB_WRONG: a part is set aside for lines that stay. CB_UNDECIDED: it
-     * cannot be asked (default: they do). */
+     * asked after timing. CB_WRONG: they do not. CB_UNDECIDED: it cannot be asked (default:
+     * they do). */
     cb_status (*evicts)(cb__device *device, cb_error *err);
     /* Optional: what cb__device_info.code says, which info() leaves empty, since to know it may
      * take a compiler's loading (default: nothing). */

@@ -82,8 +82,8 @@ void cb__cuda_free_all(cb__device *device);
 
 /* telemetry.c */
 void cb__cuda_telemetry(cb__device *device, char *text, size_t size);
-/* CB_WRONG where L2 is set aside for lines that are to stay, CB_UNDECIDED where it cannot be asked:
- * a rotation may not be cold. */
+/* CB_UNDECIDED where it cannot be asked whether L2 is set aside for lines that are to stay: a
+ * rotation may not be cold. */
 cb_status cb__cuda_evicts(cb__device *device, cb_error *err);
 /* CB_WRONG where more or less of it is than at the start: what was launched has changed it. */
 cb_status cb__cuda_unkept(cb__device *device, cb_error *err);

@@ -1,17 +1,18 @@
 /* What the device says of itself while it is measured. */
 #include <stdio.h>
+#include <string.h>
 
 #include "device/cuda/cuda.h"
 
 /* What cuCtxGetLimit says where L2 has no such part: none is set aside there. */
-enum { UNSUPPORTED_LIMIT = 215, NOT_FOUND = 500 };
+enum { UNSUPPORTED_LIMIT = 215, NOT_FOUND = 500, NOT_SUPPORTED = 801 };
 
 /* The first answer is what there was at the start. */
 static cb_status persisting_bytes(cb__device *device, size_t *bytes, cb_error *err)
 {
     *bytes = 0;
     cb__cu_result result = device->driver.cuCtxGetLimit(bytes, CB__CU_LIMIT_PERSISTING_L2_BYTES);
-    if (result == UNSUPPORTED_LIMIT || result == NOT_FOUND)
+    if (result == UNSUPPORTED_LIMIT || result == NOT_FOUND || result == NOT_SUPPORTED)
         *bytes = 0, result = 0;
     cb_status status = cb__cuda_did(device, result, "cuCtxGetLimit", err);
     if (status == CB_OK && !device->persisting_known) {
@@ -25,16 +26,11 @@ cb_status cb__cuda_evicts(cb__device *device, cb_error *err)
 {
     cb_error own = CB_ERROR_INIT;
     size_t bytes = 0;
-    if (persisting_bytes(device, &bytes, &own) != CB_OK)
-        return cb_error_set(err, CB_UNDECIDED,
-                            "whether L2 is set aside for lines that stay cannot be asked: %s",
-                            own.message);
-    if (bytes == 0)
+    if (persisting_bytes(device, &bytes, &own) == CB_OK)
         return CB_OK;
-    return cb_error_set(err, CB_WRONG,
-                        "cuda:%d: %zu bytes of L2 are set aside for lines that stay: what rotates "
-                        "is not cold",
-                        device->ordinal, bytes);
+    return cb_error_set(err, CB_UNDECIDED,
+                        "whether L2 is set aside for lines that stay cannot be asked: %s",
+                        own.message);
 }
 
 cb_status cb__cuda_unkept(cb__device *device, cb_error *err)
@@ -61,6 +57,13 @@ void cb__cuda_telemetry(cb__device *device, char *text, size_t size)
     char bus[32], reasons[96], sm[48] = "", memory[48] = "", power[48] = "", heat[32] = "";
     cb__nvml_reading r;
     text[0] = '\0';
+    /* As it was found. Nothing need stay there: the proof of coldness is made in the same state. */
+    if (device->persisting_bytes > 0)
+        snprintf(text, size, "%zu bytes of L2 set aside for lines that stay; ",
+                 device->persisting_bytes);
+    const size_t used = strlen(text);
+    text += used;
+    size -= used;
     if (!device->nvml_tried &&
         device->driver.cuDeviceGetPCIBusId(bus, sizeof bus, device->handle) == 0)
         cb__nvml_open(bus, &device->nvml, NULL);
