@@ -214,6 +214,23 @@ static int close_suite(void **state)
     return 0;
 }
 
+/* What earlier calls wrote says nothing of timed ones: here only those leave their outputs. */
+static void outputs_are_of_timed_calls(void **state)
+{
+    (void)state;
+    static const fault late = {"stops writing after warm-up", "tires_late", DEVICE, "bound",
+                               "wrong"};
+    cb_error err = CB_ERROR_INIT;
+    cb__arena arena = CB__ARENA_INIT;
+    cb__run_case out;
+    cb__run_request request = request_of(&late, "faults/tires_late");
+    request.submits[CB__SOLO] = false;
+    assert_int_equal(measure(&request, &arena, &out, &err), CB_OK);
+    assert_int_equal(out.nrows, 1);
+    judged(&late, &out.rows[0]);
+    cb__arena_fini(&arena);
+}
+
 int main(int argc, char **argv)
 {
     int status = cb_worker_entry(argc, argv);
@@ -221,6 +238,7 @@ int main(int argc, char **argv)
         return status;
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_fault_gets_its_verdict),
                                        cmocka_unit_test(a_fault_does_not_touch_the_next_case),
-                                       cmocka_unit_test(an_interrupt_keeps_what_was_measured)};
+                                       cmocka_unit_test(an_interrupt_keeps_what_was_measured),
+                                       cmocka_unit_test(outputs_are_of_timed_calls)};
     return cmocka_run_group_tests(tests, open_suite, close_suite);
 }

@@ -30,7 +30,8 @@ struct cb__bench {
     unsigned char *twin_small[3]; /* its checksums, its input, its scratch */
     cb__side kernel, twin[2];     /* twin[state]: the one picked for that state */
     bool has_twin;
-    bool *visited;          /* sets (cold) or slots (warm) that a timed call has written */
+    bool *visited; /* slots that the last block's call has written over poison */
+    bool last_block;
     unsigned char *staging; /* one slot on the host */
     int last_twin_set;
     int cursor;     /* next set, or batch, of the rotation in work; all arms take from it */

@@ -131,14 +131,21 @@ static int next_batch(const cb__arm *arm, int set)
     return (set + arm->batch_launches - 1) / arm->batch_launches % arm->nbatches;
 }
 
-static void mark_visited(cb__bench *bench, const cb__arm *arm, cb__slot_shape shape, int start)
+/* What is looked at afterwards is what the last block's slot writes, and no earlier call: poison is
+ * laid just before it, where it will write. */
+static cb_status poison_last(cb__bench *bench, const cb__arm *arm, cb__slot_shape shape, int start,
+                             cb_error *err)
 {
-    int count = shape.repeats * shape.readings;
+    int count = shape.repeats * shape.readings, left = slots_at_a_time(bench);
     int per = shape.submit == CB__SOLO ? 1 : arm->batch_launches;
     int places = shape.submit == CB__SOLO ? arm->n : arm->nbatches;
-    for (int i = 0; i < count && i < places; i++)
-        for (int j = 0; j < per; j++)
-            bench->visited[(start + i) % places * per + j] = true;
+    cb_status status = CB_OK;
+    for (int i = 0; i < count * per && i < places * per && left && status == CB_OK; i++, left--) {
+        int slot = (start + i / per) % places * per + i % per;
+        status = poison(bench, slot, 2, err);
+        bench->visited[slot] = true;
+    }
+    return status;
 }
 
 /* What the kernel's slot of this block will write is as it was before, where it is also read. */
@@ -166,10 +173,11 @@ static cb_status one_block(cb__bench *bench, cb__cache_state state, cb__slot_sha
         int start = bench->cursor;
         if ((turn == 0) != twin_first) {
             status = restore(bench, kernel, shape, start, err);
+            if (status == CB_OK && bench->last_block)
+                status = poison_last(bench, kernel, shape, start, err);
             if (status == CB_OK)
                 status = cb__slot_run(bench->target, kernel, shape, &bench->cursor, &ns[0], host_ns,
                                       err);
-            mark_visited(bench, kernel, shape, start);
         } else if (bench->has_twin) {
             status =
                 cb__slot_run(bench->target, twin, shape, &bench->cursor, &ns[1], &ignored, err);
@@ -183,17 +191,13 @@ static cb_status one_block(cb__bench *bench, cb__cache_state state, cb__slot_sha
     return status;
 }
 
-static cb_status hand_over_timed(cb__bench *bench, cb__cache_state state, int poisoned,
-                                 cb__exchange *exchange, cb_error *err)
+static cb_status hand_over_timed(cb__bench *bench, cb__cache_state state, cb__exchange *exchange,
+                                 cb_error *err)
 {
-    int left = slots_at_a_time(bench);
     cb_status status = CB_OK;
-    for (int i = 0; i < poisoned && left && status == CB_OK; i++) {
-        if (!bench->visited[i])
-            continue;
-        status = hand_over(bench, state, i, 2, exchange, err);
-        left--;
-    }
+    for (int i = 0; i < bench->plan->slots && status == CB_OK; i++)
+        if (bench->visited[i])
+            status = hand_over(bench, state, i, 2, exchange, err);
     return status;
 }
 
@@ -225,13 +229,15 @@ cb_status cb__bench_blocks(cb__bench *bench, cb__cache_state state, cb__submit s
     memset(bench->visited, 0, (size_t)bench->plan->slots * sizeof *bench->visited);
     for (int i = 0; i < blocks->n && status == CB_OK; i++) {
         bool twin_first = bench->has_twin && (cb__bench_draw(bench) >> 63);
+        bench->last_block = i == blocks->n - 1;
         status = one_block(bench, state, shape, twin_first, ns, &blocks->host_ns[i], err);
         blocks->kernel_ns[i] = ns[0];
         blocks->twin_ns[i] = ns[1];
         blocks->order[i] = twin_first;
     }
+    bench->last_block = false;
     if (status == CB_OK)
-        status = hand_over_timed(bench, state, poisoned, exchange, err);
+        status = hand_over_timed(bench, state, exchange, err);
     return status;
 }
 

@@ -162,6 +162,8 @@ FAULT(garbage, {
         if (write(fd, "{]\n", 3) < 0)
             continue;
 })
+enum { TIRES_LATE = 520 }; /* some 470 launches come before the first timed block */
+
 /* Right in the first launches, when they are looked at; later it stops writing. */
 FAULT(tires, {
     static int launches;
@@ -169,6 +171,13 @@ FAULT(tires, {
         rows(l, 0, n);
     else
         rows(l, 0, n / 2);
+})
+
+/* And this one only when every slot has been written more than once. */
+FAULT(tires_late, {
+    static int launches;
+    if (launches++ < TIRES_LATE)
+        rows(l, 0, n);
 })
 
 /* ---- what one side of a comparison does to all, after some launches ---- */
@@ -240,6 +249,7 @@ static const cb_impl impls[] = {
     IMPL(closes),        IMPL(edits_later),       IMPL(shortens),
     IMPL(scribbles),     IMPL(pretends),          IMPL(aborts_at_exit),
     IMPL(lets_go),       IMPL(takes_descriptors), IMPL(naps),
+    IMPL(tires_late),
 };
 
 static const cb_kernel kernel = {
