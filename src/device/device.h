@@ -156,9 +156,9 @@ typedef struct cb__backend {
     /* Optional: what its sensors say now, for the record: clocks, power, temperature, what holds
      * the clocks back; takes milliseconds, so never between slots (default: it says nothing). */
     void (*telemetry)(cb__device *device, char *text, size_t size);
-    /* Optional: whether its caches evict whatever is not used again, as a rotation needs them to;
-     * asked after timing. CB_WRONG: they do not. CB_UNDECIDED: it cannot be asked (default:
-     * they do). */
+    /* Optional, asked after timing: whether it can tell of a part of its caches that is set aside
+     * for lines that stay; digest() tells of one. CB_UNDECIDED: it cannot (default: there is none).
+     */
     cb_status (*evicts)(cb__device *device, cb_error *err);
     /* Optional: what cb__device_info.code says, which info() leaves empty, since to know it may
      * take a compiler's loading (default: nothing). */

@@ -142,7 +142,8 @@ static cb_status poison_last(cb__bench *bench, const cb__arm *arm, cb__slot_shap
     cb_status status = CB_OK;
     for (int i = 0; i < count * per && i < places * per && left && status == CB_OK; i++, left--) {
         int slot = (start + i / per) % places * per + i % per;
-        status = poison(bench, slot, 2, err);
+        if (!bench->plan->restores) /* else restore() has laid it, in every block */
+            status = poison(bench, slot, 2, err);
         bench->visited[slot] = true;
     }
     return status;

@@ -402,11 +402,9 @@ static cb_status run_proof(serving *s, cb__bench *bench, cb__round_answer *answe
 static void ask_caches(serving *s, cb__round_answer *answer)
 {
     cb_error own = CB_ERROR_INIT;
-    cb_status status =
-        s->target.ops->evicts ? s->target.ops->evicts(s->target.device, &own) : CB_OK;
-    char *text = status == CB_WRONG ? answer->kept : answer->unasked;
-    if (status != CB_OK)
-        snprintf(text, sizeof answer->kept, "%.*s", (int)sizeof answer->kept - 1, own.message);
+    if (s->target.ops->evicts && s->target.ops->evicts(s->target.device, &own) != CB_OK)
+        snprintf(answer->unasked, sizeof answer->unasked, "%.*s", (int)sizeof answer->unasked - 1,
+                 own.message);
 }
 
 enum { ENTRIES_MAX = CB__MODES_MAX * 3 * CB__BATCH_MAX };

@@ -59,7 +59,7 @@ void cb__cuda_telemetry(cb__device *device, char *text, size_t size)
     text[0] = '\0';
     /* As it was found. Nothing need stay there: the proof of coldness is made in the same state. */
     if (device->persisting_bytes > 0)
-        snprintf(text, size, "%zu bytes of L2 set aside for lines that stay; ",
+        snprintf(text, size, "%zu bytes of L2 set aside for lines that stay, ",
                  device->persisting_bytes);
     const size_t used = strlen(text);
     text += used;
