@@ -737,7 +737,7 @@ static void cache_that_cannot_be_asked_for_is_told(void **state)
         assert_non_null(strstr(err.message, all[i].says));
         char text[256];
         ops->telemetry(device, text, sizeof text);
-        assert_int_equal(strstr(text, "4194304 bytes of L2 set aside") != NULL, all[i].bytes > 0);
+        assert_int_equal(strstr(text, "; 4194304 bytes of L2 allowed") != NULL, all[i].bytes > 0);
         unsetenv("STUB_CUDA_FAIL");
         err = (cb_error)CB_ERROR_INIT;
         assert_int_equal(driver.cuCtxSetLimit(CB__CU_LIMIT_PERSISTING_L2_BYTES, 0), 0);

@@ -52,18 +52,12 @@ static void clocks(char *text, size_t size, const char *name, int now, int max)
         snprintf(text, size, "%s %d of %d MHz, ", name, now, max);
 }
 
-void cb__cuda_telemetry(cb__device *device, char *text, size_t size)
+/* Nothing where the library that reads them cannot be loaded. */
+static void sensors(cb__device *device, char *text, size_t size)
 {
     char bus[32], reasons[96], sm[48] = "", memory[48] = "", power[48] = "", heat[32] = "";
     cb__nvml_reading r;
     text[0] = '\0';
-    /* As it was found. Nothing need stay there: the proof of coldness is made in the same state. */
-    if (device->persisting_bytes > 0)
-        snprintf(text, size, "%zu bytes of L2 set aside for lines that stay, ",
-                 device->persisting_bytes);
-    const size_t used = strlen(text);
-    text += used;
-    size -= used;
     if (!device->nvml_tried &&
         device->driver.cuDeviceGetPCIBusId(bus, sizeof bus, device->handle) == 0)
         cb__nvml_open(bus, &device->nvml, NULL);
@@ -79,4 +73,15 @@ void cb__cuda_telemetry(cb__device *device, char *text, size_t size)
     if (r.celsius >= 0)
         snprintf(heat, sizeof heat, "%d C, ", r.celsius);
     snprintf(text, size, "%s%s%s%sheld back by: %s", sm, memory, power, heat, reasons);
+}
+
+void cb__cuda_telemetry(cb__device *device, char *text, size_t size)
+{
+    sensors(device, text, size);
+    /* As it was found: a driver may allow some unasked. Nothing need stay there: the proof of
+     * coldness is made in the same state. */
+    const size_t used = strlen(text);
+    if (device->persisting_bytes > 0)
+        snprintf(text + used, size - used, "%s%zu bytes of L2 allowed for lines that stay",
+                 used ? "; " : "", device->persisting_bytes);
 }

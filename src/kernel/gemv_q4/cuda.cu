@@ -83,10 +83,11 @@ struct job {
     int stride;     /* steps between this block's rounds */
     int turns;      /* steps of a warp whose x is held at once, at most */
     int warp;
-    char *x;           /* this warp's first step in the first plane */
-    float *xs;         /* and its scales */
-    const char *reads; /* of them, what this lane needs of the first step */
-    const float *reads_scales;
+    char *x;   /* this warp's first step in the first plane */
+    float *xs; /* and its scales */
+    /* Of them, what this lane needs of the first step: addresses in shared memory. */
+    u32 reads, reads_scales;
+    u32 mine; /* of two groups: all bits where this lane brings a column of the first */
 };
 
 /* Where in its walk a warp is: rounds, and in each its `turns` steps of this window. */
@@ -102,21 +103,28 @@ struct step {
     u32 s[TILES][SCALE_WORDS];
 };
 
+#include "kernel/gemv_q4/shared.cuh"
+
 #include "kernel/gemv_q4/activations.cuh"
 #include "kernel/gemv_q4/multiply.cuh"
 #include "kernel/gemv_q4/weights.cuh"
 
 /* ---- sums ---- */
 
+/* Where among the VALUES of a tile this lane's sums go. */
+static __device__ __forceinline__ int place_of_sums(void)
+{
+    const int lane = threadIdx.x % LANES;
+    return (lane % 2 * 8 + lane / 4) * TOKENS + lane / 2 % TOKENS;
+}
+
 /* Ends a warp's part of a tile in this window: its sums go to `out`, and are zero again. */
 static __device__ __forceinline__ void put(sums acc, float *out, bool add)
 {
-    const int lane = threadIdx.x % LANES;
-    out += (lane % 2 * 8 + lane / 4) * TOKENS + lane / 2 % TOKENS;
 #pragma unroll
     for (int r = 0; r < TILES; r++) {
         float sum = over_lanes(acc[r]);
-        if (lane % 4 < 2 * TOKENS)
+        if (threadIdx.x % 4 < 2 * TOKENS)
             out[r * TILE_ROWS * TOKENS] = add ? out[r * TILE_ROWS * TOKENS] + sum : sum;
 #pragma unroll
         for (int i = 0; i < 4; i++)
@@ -178,6 +186,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     j.xs = scales + j.warp * j.turns * STEP_GROUPS;
     float *all = scales + TOKENS * token_scales(j);
     find(j);
+    const u32 puts = kept(place_of_sums());
 
     const activations a = {CB_ACT == ACT_F32 ? x32 : CB_ACT == ACT_Q8 ? xq : xb, x_scale, cols};
     sums acc = {};
@@ -201,7 +210,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         __syncwarp();
         bring(j, a, from, at.turns);
         __syncwarp();
-        float *out = all + j.warp * VALUES;
+        float *out = all + j.warp * VALUES + puts;
         while (at.index < j.end) {
 #ifdef CB_RING
             step b;

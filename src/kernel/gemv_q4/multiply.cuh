@@ -57,13 +57,25 @@ static __device__ __forceinline__ void find(job &j)
     const int quarter = threadIdx.x % 4, gets = quarter * 2 / COLUMNS;
     const int plane = PLANES == 1 ? 0 : brought() % COLUMNS;
     const int token = DIGITS == 4 && TOKENS == 2 ? quarter / 2 : 0;
-    j.reads = j.x + plane * plane_bytes(j) + place(brought() / COLUMNS, quarter);
-    j.reads_scales = j.xs + token * token_scales(j) + gets * SLOTS;
+    const char *reads = j.x + plane * plane_bytes(j) + place(brought() / COLUMNS, quarter);
+    j.reads = kept(shared_address(reads));
+    j.reads_scales = kept(shared_address(j.xs + token * token_scales(j) + gets * SLOTS));
+    j.mine = kept(brought() / COLUMNS == 0 ? ~0u : 0);
+}
+
+/* What of this lane's bytes counts where group n of a slot is multiplied: all, or nothing. */
+static __device__ __forceinline__ u32 of_group(const job &j, int n, u32 bytes)
+{
+    if (GROUPS == 1)
+        return bytes;
+    if (GROUPS == 2)
+        return bytes & (n == 0 ? j.mine : ~j.mine);
+    return brought() / COLUMNS == n ? bytes : 0;
 }
 
 /* Adds up the groups of a slot, of which this lane's column has one. */
-static __device__ __forceinline__ void slot_sums(const u32 w[2][2][4], int slot, u32 b0, u32 b1,
-                                                 int c[4])
+static __device__ __forceinline__ void slot_sums(const job &j, const u32 w[2][2][4], int slot,
+                                                 u32 b0, u32 b1, int c[4])
 {
 #pragma unroll
     for (int i = 0; i < 4; i++)
@@ -71,8 +83,7 @@ static __device__ __forceinline__ void slot_sums(const u32 w[2][2][4], int slot,
 #pragma unroll
     for (int n = 0; n < GROUPS; n++) {
         const int g = slot * GROUPS + n;
-        const bool mine = GROUPS == 1 || brought() / COLUMNS == n;
-        mma(c, w[g / 4][0][g % 4], w[g / 4][1][g % 4], mine ? b0 : 0, mine ? b1 : 0);
+        mma(c, w[g / 4][0][g % 4], w[g / 4][1][g % 4], of_group(j, n, b0), of_group(j, n, b1));
     }
 }
 
@@ -83,15 +94,32 @@ static __device__ __forceinline__ void slot_sums(const u32 w[2][2][4], int slot,
 #define BATCH 2
 #endif
 
+static __device__ __forceinline__ void read_scales(u32 at, float to[BATCH])
+{
+    if (BATCH == 2) {
+        const uint2 q = shared8(at);
+        to[0] = __uint_as_float(q.x), to[1] = __uint_as_float(q.y);
+    } else {
+        const uint4 q = shared16(at);
+        to[0] = __uint_as_float(q.x), to[1] = __uint_as_float(q.y);
+        to[2 % BATCH] = __uint_as_float(q.z), to[3 % BATCH] = __uint_as_float(q.w);
+    }
+}
+
 static __device__ __forceinline__ void multiply(const job &j, const step &b, int turn, sums acc)
 {
-    const float *scales = j.reads_scales + turn * STEP_GROUPS;
+    const bool second = DIGITS == 1 && TOKENS == 2; /* a lane has sums of both */
+    const u32 scales = j.reads_scales + turn * STEP_GROUPS * 4;
 #pragma unroll
     for (int first = 0; first < SLOTS; first += BATCH) {
+        float xs[2][BATCH];
+        read_scales(scales + first * 4, xs[0]);
+        if (second)
+            read_scales(scales + (token_scales(j) + first) * 4, xs[1]);
         u32 v[BATCH][2];
 #pragma unroll
         for (int i = 0; i < BATCH; i += 2) {
-            const uint4 q = *(const uint4 *)(j.reads + turn * STEP + (first + i) * 32);
+            const uint4 q = shared16(j.reads + turn * STEP + (first + i) * 32);
             v[i][0] = q.x, v[i][1] = q.y, v[i + 1][0] = q.z, v[i + 1][1] = q.w;
         }
 #pragma unroll
@@ -99,12 +127,11 @@ static __device__ __forceinline__ void multiply(const job &j, const step &b, int
             int c[BATCH][4];
 #pragma unroll
             for (int i = 0; i < BATCH; i++)
-                slot_sums(b.w[r], first + i, v[i][0], v[i][1], c[i]);
+                slot_sums(j, b.w[r], first + i, v[i][0], v[i][1], c[i]);
 #pragma unroll
             for (int i = 0; i < BATCH; i++) {
                 const int slot = first + i;
-                const float x_scale[2] = {
-                    scales[slot], DIGITS == 1 && TOKENS == 2 ? scales[token_scales(j) + slot] : 0};
+                const float x_scale[2] = {xs[0][i], second ? xs[1][i] : 0};
 #pragma unroll
                 for (int h = 0; h < 2; h++) {
                     const int number = h * SLOTS + slot;

@@ -85,21 +85,25 @@ static __device__ __forceinline__ void fetch(const job &j, const cursor &c, step
 
 /* A warp's stages of weights on their way, and one barrier each that counts bytes. */
 struct ring {
-    char *stages;
-    u32 barriers; /* address in shared memory */
-    int next;     /* stage that is read next */
+    u32 stages, barriers; /* addresses in shared memory, as are these: */
+    u32 weights, scales;  /* what this lane reads of the first stage */
+    int next;             /* stage that is read next */
     u32 phase;
 };
 
-static __device__ __forceinline__ u32 shared_address(const void *p)
+/* Where in a tile's scales those of this lane are: SCALE_WORDS words. */
+static __device__ __forceinline__ int place_of_scales(void)
 {
-    return (u32)__cvta_generic_to_shared(p);
+    const int lane = threadIdx.x % LANES;
+    return !TENSOR || GROUPS == 1 ? lane / 4 * 32 : GROUPS == 2 ? lane / 2 * 16 : lane * 8;
 }
 
 static __device__ __forceinline__ void ring_init(ring &r, char *stages, char *barriers)
 {
-    r.stages = stages;
+    r.stages = shared_address(stages);
     r.barriers = shared_address(barriers);
+    r.weights = kept(r.stages + threadIdx.x % LANES * 16);
+    r.scales = kept(r.stages + STEP_W_BYTES + place_of_scales());
     r.next = 0;
     r.phase = 0;
     if (threadIdx.x % LANES < CB_RING)
@@ -149,23 +153,22 @@ static __device__ __forceinline__ void fetch(const job &j, const cursor &c, cons
         int index = c.index + r * j.steps;
         if (r > 0 && index >= j.end) /* no second tile: the first again */
             index = c.index;
-        const u32 to = shared_address(ring.stages + stage * RING_STAGE + r * RING_TILE);
+        const u32 to = ring.stages + stage * RING_STAGE + r * RING_TILE;
         copy(to, j.w + (long long)index * STEP_W_BYTES, STEP_W_BYTES, barrier);
         copy(to + STEP_W_BYTES, j.w_scale + (long long)index * STEP_SCALE_BYTES, STEP_SCALE_BYTES,
              barrier);
     }
 }
 
-static __device__ __forceinline__ void read16(u32 *v, const char *p)
+static __device__ __forceinline__ void read16(u32 *v, u32 at)
 {
-    uint4 q = *(const uint4 *)p;
+    const uint4 q = shared16(at);
     v[0] = q.x, v[1] = q.y, v[2] = q.z, v[3] = q.w;
 }
 
 /* Waits for the next stage and takes it to registers. */
 static __device__ __forceinline__ void take(ring &ring, step &out)
 {
-    const int lane = threadIdx.x % LANES;
     asm volatile("{\n"
                  ".reg .pred done;\n"
                  "again:\n"
@@ -177,19 +180,17 @@ static __device__ __forceinline__ void take(ring &ring, step &out)
                  : "memory");
 #pragma unroll
     for (int r = 0; r < TILES; r++) {
-        const char *from = ring.stages + ring.next * RING_STAGE + r * RING_TILE;
+        const u32 tile = ring.next * RING_STAGE + r * RING_TILE;
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            read16(out.w[r][i / 2][i % 2], from + (i * LANES + lane) * 16);
-        from += STEP_W_BYTES;
-#if !TENSOR || GROUPS == 1
-        read16(out.s[r], from + lane / 4 * 32);
-        read16(out.s[r] + 4, from + lane / 4 * 32 + 16);
-#elif GROUPS == 2
-        read16(out.s[r], from + lane / 2 * 16);
-#else
-        uint2 q = *(const uint2 *)(from + lane * 8);
+            read16(out.w[r][i / 2][i % 2], ring.weights + tile + i * LANES * 16);
+#if SCALE_WORDS == 2
+        const uint2 q = shared8(ring.scales + tile);
         out.s[r][0] = q.x, out.s[r][1] = q.y;
+#else
+#pragma unroll
+        for (int i = 0; i < SCALE_WORDS; i += 4)
+            read16(out.s[r] + i, ring.scales + tile + i * 4);
 #endif
     }
 }
