@@ -20,6 +20,9 @@ expect 0 "9 launches of small shapes, 0 wrong" cpu gemv_q4@act=q8 twin_copy alu_
 for shape in 1x32 3x224 37x4192 517x288; do
     grep -qxF "ok    gemv_q4@act=q8 $shape" "$scratch/said" || { echo "not launched: gemv_q4@act=q8 $shape" && failed=1; }
 done
+# What goes over its array as often as it is told goes over it once.
+expect 0 "ok    twin_read@passes=1 64" cpu twin_read
+expect 0 "ok    twin_read@slices=1,passes=1/portable 64" cpu twin_read@slices=1/portable
 expect 0 "gemv_q4@act=bf16,tokens=2/cuda_bulk" -l
 # Neither a code twice nor one that is wrong on purpose: one of those ends the context of all after it.
 seeded=$(grep '^fault_' "$scratch/said")
