@@ -162,26 +162,26 @@ static void shape_text(const cb_kernel *k, const int64_t *times, char *text, siz
 
 /* What goes over its array as often as it is told goes over it once: under racecheck a hundred
  * passes take minutes. */
-static void in_one_pass(const cb__suite *suite, const char *text, unsigned isa, char *out,
-                        size_t size)
+static const char *in_one_pass(const cb__suite *suite, const char *text, unsigned isa, char *buffer,
+                               size_t size)
 {
-    const char *slash = strchr(text, '/');
-    const int head = (int)(slash ? (size_t)(slash - text) : strlen(text));
+    const size_t head = strcspn(text, "/");
     cb__case c;
-    snprintf(out, size, "%.*s%spasses=1%s", head, text, memchr(text, '@', (size_t)head) ? "," : "@",
-             text + head);
-    if (cb__case_parse_variant(suite, out, isa, &c, NULL) != CB_OK)
-        snprintf(out, size, "%s", text);
+    int length = snprintf(buffer, size, "%.*s%spasses=1%s", (int)head, text,
+                          memchr(text, '@', head) ? "," : "@", text + head);
+    bool takes_it =
+        (size_t)length < size && cb__case_parse_variant(suite, buffer, isa, &c, NULL) == CB_OK;
+    return takes_it ? buffer : text;
 }
 
 /* A shape that a kernel has not, by a rule of its own, is left out; but not all of them. */
 static cb_status launch_variant(launching *l, const char *given, cb_error *err)
 {
     int before = l->launched;
-    char text[128];
+    char buffer[128];
+    const char *text = in_one_pass(&l->suite, given, l->info.isa, buffer, sizeof buffer);
     cb_error last = CB_ERROR_INIT;
     cb_status status = CB_OK;
-    in_one_pass(&l->suite, given, l->info.isa, text, sizeof text);
     for (int i = 0; i < SHAPES && status == CB_OK; i++) {
         char shape[96];
         cb__case c;

@@ -46,7 +46,7 @@ enum {
 #define VALUES (CB_BLOCK_ROWS * TOKENS) /* of y from them */
 #define THREADS (CB_WARPS * LANES)
 
-#if __CUDA_ARCH__ >= 800 && !defined(GEMV_Q4_NO_TENSOR)
+#if __CUDA_ARCH__ >= 800
 #define TENSOR 1
 #define SCALE_WORDS (SLOTS)
 #else

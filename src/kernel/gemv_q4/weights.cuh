@@ -95,7 +95,7 @@ struct ring {
 static __device__ __forceinline__ int place_of_scales(void)
 {
     const int lane = threadIdx.x % LANES;
-    return !TENSOR || GROUPS == 1 ? lane / 4 * 32 : GROUPS == 2 ? lane / 2 * 16 : lane * 8;
+    return GROUPS == 1 ? lane / 4 * 32 : GROUPS == 2 ? lane / 2 * 16 : lane * 8;
 }
 
 static __device__ __forceinline__ void ring_init(ring &r, char *stages, char *barriers)
