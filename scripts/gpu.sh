@@ -193,7 +193,8 @@ part_summary() { python3 "$here/gpu_records.py" summary "$out"; }
 sanitized() {
     tool=$1 item=$2
     shift 2
-    ! grep -q "^{\"tool\":\"$tool\",\"item\":\"$item\"" "$file" || return 0
+    line="{\"tool\":\"$tool\",\"item\":\"$item\","
+    ! grep -qF "$line\"variants\":\"$*\"" "$file" || return 0
     time_left || return
     # The backend's own kernels have no shared memory: racecheck need not follow them. No --launch-count: with
     # one, it did not see a race that was seeded.
@@ -205,7 +206,10 @@ sanitized() {
     found=$(sed -n 's/^=.*SUMMARY: \([0-9]*\).*/\1/p' "$log" | awk '{ n += $1 } END { if (NR) print n }')
     [ -n "$found" ] || die 3 "sanitize: $tool saw nothing of $item; $log: $(grep -m 1 Error "$log")"
     case $status in 0 | 1) ;; *) die 5 "sanitize: $item did not run (status $status); $log: $(words)" ;; esac
-    printf '{"tool":"%s","item":"%s","variants":"%s","found":%d,"status":%d}\n' "$tool" "$item" "$*" "$found" "$status" >>"$file"
+    # Of an item that had other codes then, this takes the place.
+    { grep -vF "$line" "$file" || :; } >"$work/lines"
+    printf '%s"variants":"%s","found":%d,"status":%d}\n' "$line" "$*" "$found" "$status" >>"$work/lines"
+    mv "$work/lines" "$file" || exit 5
     say "sanitize: $tool $item: $found errors or hazards, status $status"
 }
 # racecheck looks at shared memory alone, and takes 0.2 s a launch and more: it is given codes that have some,
@@ -257,10 +261,10 @@ while [ $# -gt 0 ]; do
     shift 2
 done
 case $minutes in *[!0-9.]* | *.*.*) die 2 "--minutes $minutes is no number" ;; esac
-case $count in *[!0-9]* | 0) die 2 "--count $count is no number of times" ;; esac
+case $count in *[!0-9]* | 0* | ???????*) die 2 "--count $count is no number of times" ;; esac
 [ -n "$parts" ] || die 2 "no part; gpu.sh --help lists them"
 case $parts in
-*probe* | *run* | *aa* | *planted* | *sanitize* | *selftest*)
+*probe* | *run* | *aa* | *planted* | *decode* | *sanitize* | *selftest*)
     command -v "$coldbench" >/dev/null || die 3 "no coldbench at $coldbench; --coldbench names it"
     ;;
 esac

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "toy.h"
@@ -303,6 +304,46 @@ static void an_operand_past_64_tib_is_refused(void **state)
     assert_non_null(strstr(err.message, "operand w would take over 64 TiB"));
 }
 
+static cb_cost cost_given;
+
+static void cost_as_given(const cb_problem *p, cb_cost *out)
+{
+    (void)p;
+    *out = cost_given;
+}
+
+/* What a module says of its traffic becomes a bandwidth. */
+static void a_cost_that_is_none_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        cb_cost cost;
+        const char *says; /* NULL: it is taken */
+    } rows[] = {
+        {{~UINT64_C(0), 0, 0}, "its cost is over 64 TiB a launch"},
+        {{0, UINT64_C(1) << 46, 0}, "its cost is over 64 TiB a launch"},
+        {{1, 1, HUGE_VAL}, "its cost is inf operations"},
+        {{1, 1, (double)NAN}, "nan operations"},
+        {{1, 1, -1}, "its cost is -1 operations"},
+        {{(UINT64_C(1) << 46) - 1, 0, 1e18}, NULL},
+    };
+    cb_kernel toy = toy_kernel;
+    toy.cost = cost_as_given;
+    const cb_kernel *const kernels[] = {&toy};
+    const cb_module table = {CB_KERNEL_ABI, sizeof(cb_kernel), kernels, 1};
+    cb__module module = {.table = &table, .builtin = true};
+    const cb__suite suite = {.modules = {&module}, .nmodules = 1};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        cb__case c;
+        cb_error err = CB_ERROR_INIT;
+        cost_given = rows[i].cost;
+        cb_status status = cb__case_parse(&suite, "toy", "8x64", 0, &c, &err);
+        assert_int_equal(status, rows[i].says ? CB_USAGE : CB_OK);
+        if (rows[i].says && !strstr(err.message, rows[i].says))
+            fail_msg("'%s' does not say '%s'", err.message, rows[i].says);
+    }
+}
+
 static void names_of_types_roles_and_features(void **state)
 {
     (void)state;
@@ -328,6 +369,7 @@ int main(void)
         cmocka_unit_test(every_byte_in_every_place_is_refused_or_right),
         cmocka_unit_test(a_variant_without_a_shape_has_names_alone),
         cmocka_unit_test(an_operand_past_64_tib_is_refused),
+        cmocka_unit_test(a_cost_that_is_none_is_refused),
         cmocka_unit_test(names_of_types_roles_and_features),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

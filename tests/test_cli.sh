@@ -201,7 +201,7 @@ stable "$scratch/out" >"$scratch/b"
 cmp -s "$scratch/a" "$scratch/b" && fault "another seed gives the same record"
 
 # ---- probe: table, record, points, model ----
-expect 0 -- probe --device "$slow" --budget 60 --seed 7 --json "$scratch/probe.json" --csv "$scratch/probe.csv"
+expect 0 -- probe --device "$slow" --budget 600 --seed 7 --json "$scratch/probe.json" --csv "$scratch/probe.csv"
 said "points: all ok"
 said "controls"
 said "L1   memory"
@@ -209,15 +209,15 @@ grep -q '"complete": true' "$scratch/probe.json" || fault "probe: the record is 
 [ "$(wc -l <"$scratch/probe.csv")" -gt 80 ] || fault "probe: too few points in the CSV"
 [ ! -e "$XDG_DATA_HOME" ] || fault "a model of the scripted device was stored unasked"
 expect 0 "the model is stored in $scratch/deep/fake.json" "points: all ok" -- \
-    probe --quick --device "$slow" --seed 7 --model "$scratch/deep/fake.json" --json -
+    probe --quick --device "$slow" --budget 600 --seed 7 --model "$scratch/deep/fake.json" --json -
 for key in schema kind complete seed model curves mix workers bytes gb_per_s latency pattern page_bytes ns knees \
     curve lo_bytes hi_bytes ceilings read write copy floors submit threads scratch checks verdict; do
     said "\"$key\":"
 done
 cp "$scratch/out" "$scratch/first"
-expect 0 "points: all ok" -- probe --quick --device "$slow" --seed 7 --csv -
+expect 0 "points: all ok" -- probe --quick --device "$slow" --budget 600 --seed 7 --csv -
 head -n 1 "$scratch/out" | grep -q '^kind,what,' || fault "probe --csv -: no CSV on standard output"
-expect 0 -- probe --quick --device "$slow" --seed 7 --json - -q
+expect 0 -- probe --quick --device "$slow" --budget 600 --seed 7 --json - -q
 [ ! -s "$scratch/err" ] || fault "probe -q is not quiet"
 # Pages and interference are the host's; what was swept and made of it is the script's.
 swept() { sed -n '/"curves": \[/,/"scratch":/p' "$1"; }

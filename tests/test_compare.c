@@ -139,6 +139,20 @@ static const planted table[] = {
     {"a slow B, always", QUIET ",process=0.05,process_arm=2", SAME, SAME, CB__SLOWER, 0, 0},
 };
 
+/* Rounds that disagree leave ends that cross, or an estimate outside: no interval of 99 %. */
+static void an_unstable_pair_has_no_interval(void **state)
+{
+    (void)state;
+    cb__comparison c = {.alpha = 0.01};
+    cb__compare_pair p = {.decision = CB__INCONCLUSIVE,
+                          .claim = {.interval = {0.0267, -0.0005}, .estimate = -0.2037}};
+    assert_true(cb__compare_ratio(&c, &p).lo > cb__compare_ratio(&c, &p).hi);
+    p.decision = CB__UNSTABLE;
+    cb__interval ratio = cb__compare_ratio(&c, &p);
+    assert_true(ratio.lo == 0 && isinf(ratio.hi) && fabs(ratio.mid - 0.8157) < 1e-4);
+    assert_true(isinf(cb__compare_detectable(&p)));
+}
+
 static void what_is_planted_is_found(void **state)
 {
     (void)state;
@@ -149,7 +163,7 @@ static void what_is_planted_is_found(void **state)
         print_message("    %s\n", p->name);
         good(&(asked){p->device, {p->a, p->b}, "24KiB", CB__WARM, 1, NULL, 0}, &arena, &c);
         decided(&c, 0, p->decision);
-        double ratio = cb__compare_ratio(&c, &c.pairs[0].claim).mid;
+        double ratio = cb__compare_ratio(&c, &c.pairs[0]).mid;
         double dispatch_ns = strstr(p->device, "batched_ns=1") ? 1 : 200;
         double more = launch_ns(1.05, dispatch_ns) / launch_ns(1, dispatch_ns);
         if (p->ratio != 0)
@@ -506,6 +520,7 @@ int main(int argc, char **argv)
         return status;
     cb__orphans_adopt();
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_unstable_pair_has_no_interval),
         cmocka_unit_test(what_is_planted_is_found),
         cmocka_unit_test(offsets_of_processes_are_no_alarm),
         cmocka_unit_test(cold_and_warm_are_two_figures),

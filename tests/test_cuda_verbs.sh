@@ -189,6 +189,23 @@ ends 3 gate --base "$modules/scaled_base.so" --head "$modules/scaled_same.so" --
 grep -q 'wrong' "$scratch/out" && fault "$verb: the kernel is blamed"
 unset STUB_CUDA_FAIL
 
+# ---- what the driver says before a launch, or of time, is not the doing of a kernel ----
+
+for row in cuDeviceGetAttribute:1%"does not say its compute capability" cuDevicePrimaryCtxRetain:719%cuDevicePrimaryCtxRetain \
+    cuStreamCreate:719%cuStreamCreate cuDeviceGetCount:719%cuDeviceGetCount; do
+    export STUB_CUDA_FAIL="${row%%%*}"
+    # shellcheck disable=SC2086 # of words
+    ends 3 run $scaled --device cuda:0 --cache warm --submit solo
+    says "${row#*%}"
+    grep -q wrong "$scratch/out" && fault "$STUB_CUDA_FAIL: the kernel is blamed"
+done
+unset STUB_CUDA_FAIL
+export STUB_CUDA_LAUNCH_NS=0
+# shellcheck disable=SC2086 # of words
+ends 3 run $scaled --device cuda:0 --cache warm --submit batched -v
+says "its events are 0 ms apart"
+export STUB_CUDA_LAUNCH_NS=20000
+
 # ---- a cache that is kept from evicting what rotates ----
 
 ends 4 run --kernel "$modules/scaled_keeps.so" scale_add --shape 65536 --threads 4 --seed 5 --device cuda:0 \
@@ -206,6 +223,8 @@ says "1048576 bytes of L2 are set aside for lines that stay"
     export STUB_CUDA_FAIL=cuCtxGetLimit:1
     ends 4 run $scaled --device cuda:0 --cache cold --submit solo -v
     grep -q '^ *cold  *pass' "$scratch/out" && fault "$verb: cold, of a cache that cannot be asked"
+    ends 4 run $scaled --device cuda:0 --cache cold --submit batched
+    says "unknown"
     unset STUB_CUDA_FAIL
 }
 

@@ -92,6 +92,32 @@ static void an_alarm_is_surer_than_a_tie(void **state)
     assert_int_equal(cb__decide(&facts), CB__TIE);
 }
 
+/* Runs of rounds cut off one side after the other: log(0.8088) to log(0.8102) of 0.80 to 1.05. */
+static void a_sliver_is_no_interval(void **state)
+{
+    (void)state;
+    cb__decision_facts facts = {.margin = 0.02,
+                                .claim = {{-0.2122, -0.2105},
+                                          {-0.2122, -0.2},
+                                          {-0.223, 0.049},
+                                          .estimate = -0.2113,
+                                          .rounds = 31}};
+    assert_int_equal(cb__decide(&facts), CB__ANOTHER_ROUND);
+    facts.spent = true;
+    assert_int_equal(cb__decide(&facts), CB__UNSTABLE);
+    facts.claim.look.upper = -0.1; /* a seventieth of it */
+    assert_int_equal(cb__decide(&facts), CB__FASTER);
+    facts.claim.look = (cb__bounds){-0.2122, -0.2105}; /* all rounds alike */
+    assert_int_equal(cb__decide(&facts), CB__FASTER);
+    facts.claim.interval = (cb__bounds){0.03, 0.03};
+    facts.claim.alarm = facts.claim.interval;
+    facts.claim.look = (cb__bounds){0.025, 0.04}; /* less than the margin is at stake */
+    facts.claim.estimate = 0.03;
+    assert_int_equal(cb__decide(&facts), CB__SLOWER);
+    facts.claim.look = (cb__bounds){-HUGE_VAL, HUGE_VAL};
+    assert_int_equal(cb__decide(&facts), CB__SLOWER);
+}
+
 static void the_gate_closes(void **state)
 {
     (void)state;
@@ -324,6 +350,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_that_applies),
         cmocka_unit_test(an_alarm_is_surer_than_a_tie),
+        cmocka_unit_test(a_sliver_is_no_interval),
         cmocka_unit_test(the_gate_closes),
         cmocka_unit_test(what_a_run_could_have_seen),
         cmocka_unit_test(recorded_rounds_decide_as_the_independent_program_says),

@@ -127,7 +127,10 @@ expect 2 "no part or option 'prob'" prob
 expect 2 "--count needs a value" aa --count ""
 expect 2 "--minutes soon is no number" aa --minutes soon
 expect 2 "--count 0 is no number of times" aa --count 0
+expect 2 "--count 00 is no number of times" probe --count 00
+expect 2 "--count 99999999999999999999 is no number of times" planted --count 99999999999999999999
 expect 3 "no coldbench at /nowhere" aa --coldbench /nowhere
+expect 3 "no coldbench at /nowhere" decode --coldbench /nowhere
 expect 0 "sanitize" --help
 expect 0 "Nothing of it is here" summary
 expect 0 "run-ACT-tokens2.json" --help
@@ -237,6 +240,11 @@ grep -q 'racecheck .* alu_chain' "$scratch/sanitized" && fault "racecheck is giv
 calls=$(wc -l <"$scratch/sanitized")
 expect 0 "" sanitize
 [ "$(wc -l <"$scratch/sanitized")" = "$calls" ] || fault "what was looked at is looked at again"
+sed 's/"item":"peak_mma-2","variants":"[^"]*"/"item":"peak_mma-2","variants":"of long ago"/' "$out/sanitize.jsonl" >"$scratch/old" &&
+    cp "$scratch/old" "$out/sanitize.jsonl"
+expect 0 "racecheck peak_mma-2: 0 errors or hazards" sanitize
+[ "$(wc -l <"$scratch/sanitized")" = $((calls + 2)) ] || fault "an item with other codes than then is not looked at again"
+grep -q "of long ago" "$out/sanitize.jsonl" && fault "codes of long ago are still counted"
 grep -q -e 'launch_codes cuda:0 peak_mma@type=5/cuda .* peak_mma@type=8/cuda$' "$scratch/sanitized" ||
     fault "the fifth to eighth are not an item of their own"
 # What racecheck does not follow has nothing that it looks at.

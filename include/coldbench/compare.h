@@ -111,7 +111,8 @@ typedef enum cb_compare_scope {
 const char *cb_compare_scope_text(cb_compare_scope scope);
 
 /* A time over a time. [lo, hi] leaves the truth out with chance alpha at most. Before enough rounds
- * were made lo is 0 and hi infinite; mid is NaN where there is no figure. */
+ * were made lo is 0 and hi infinite, and likewise where the decision is unstable; mid is NaN where
+ * there is no figure. */
 typedef struct cb_compare_ratio {
     double lo, mid, hi;
 } cb_compare_ratio;

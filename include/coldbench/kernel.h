@@ -88,9 +88,9 @@ typedef struct cb_operand {
 } cb_operand;
 
 typedef struct cb_cost {
-    uint64_t bytes_read;    /* distinct bytes one launch must read, logical layout */
+    uint64_t bytes_read;    /* distinct bytes one launch must read, logical layout; under 64 TiB */
     uint64_t bytes_written; /* distinct bytes it must write */
-    double flops;           /* operations, a multiply-add counted as two */
+    double flops;           /* operations, a multiply-add counted as two; 0 to 1e18 */
 } cb_cost;
 
 /* One launch as one worker thread sees it. */

@@ -6,7 +6,9 @@
 extern "C" {
 #endif
 
-/* Name, text in records. In the order in which they apply: the first that fits is the verdict. */
+/* Name, text in records. In the order in which they apply: the first that fits is the verdict; but
+ * where what could not be looked at might have been one of the first four, it is "unknown" rather
+ * than "floor-bound" or "lower-bound". */
 #define CB_VERDICT_TABLE(X)                                                                        \
     X(WRONG, "wrong")                                                                              \
     X(IMPOSSIBLE, "impossible")                                                                    \

@@ -127,10 +127,12 @@ cb_status cb__compare_measure(const cb__compare_request *request, cb__arena *are
                               cb__comparison *out, cb_error *err);
 
 /* The smallest effect that these rounds could have told from none, in logs: of a decision that
- * names a difference half its interval, else the larger of its ends. Infinite: none. */
+ * names a difference half its interval, else the larger of its ends. Infinite: none, also of an
+ * unstable one. */
 double cb__compare_detectable(const cb__compare_pair *pair);
-/* exp of lower, estimate, upper: time of b over time of a; coverage 1 - alpha over all claims. */
-cb__interval cb__compare_ratio(const cb__comparison *c, const cb__claim *claim);
+/* exp of lower, estimate, upper: time of b over time of a; coverage 1 - alpha over all claims. An
+ * unstable one's rounds have no interval in common: 0 to infinity. */
+cb__interval cb__compare_ratio(const cb__comparison *c, const cb__compare_pair *pair);
 /* Of the first side's second copy over itself: median and order statistics over the rounds. */
 cb__interval cb__compare_aa_ratio(const cb__comparison *c);
 /* Rounds without which the A/A gate cannot close, whatever they say. */

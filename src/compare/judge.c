@@ -207,15 +207,19 @@ void cb__best_of(cb__comparison *c)
 
 double cb__compare_detectable(const cb__compare_pair *p)
 {
+    if (p->decision == CB__UNSTABLE)
+        return (double)INFINITY;
     if (p->decision == CB__SLOWER || p->decision == CB__FASTER)
         return (p->claim.interval.upper - p->claim.interval.lower) / 2;
     return cb__detectable(&p->claim);
 }
 
-cb__interval cb__compare_ratio(const cb__comparison *c, const cb__claim *claim)
+cb__interval cb__compare_ratio(const cb__comparison *c, const cb__compare_pair *p)
 {
-    return (cb__interval){exp(claim->interval.lower), exp(claim->estimate),
-                          exp(claim->interval.upper), 1 - c->alpha};
+    const cb__bounds open = {-(double)INFINITY, (double)INFINITY};
+    const cb__bounds bounds = p->decision == CB__UNSTABLE ? open : p->claim.interval;
+    return (cb__interval){exp(bounds.lower), exp(p->claim.estimate), exp(bounds.upper),
+                          1 - c->alpha};
 }
 
 cb__interval cb__compare_aa_ratio(const cb__comparison *c)

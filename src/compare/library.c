@@ -167,7 +167,7 @@ static void tell(const cb__comparison *c, cb_compare_scope scope, double seconds
         .decision = pair->decision == CB__ANOTHER_ROUND ? CB_COMPARE_INCONCLUSIVE
                                                         : (cb_compare_decision)pair->decision,
         .scope = scope,
-        .ratio = ratio_of(cb__compare_ratio(c, &pair->claim)),
+        .ratio = ratio_of(cb__compare_ratio(c, pair)),
         .aa_ratio = ratio_of(cb__compare_aa_ratio(c)),
         .a_ns = c->sides[0].time_ns.mid,
         .b_ns = c->sides[1].time_ns.mid,

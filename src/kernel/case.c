@@ -7,6 +7,7 @@
 #include "base/parse.h"
 
 enum { TEXT_MAX = 512 };
+#define FLOPS_MAX 1e18
 
 cb_problem cb__case_problem(const cb__case *c)
 {
@@ -304,6 +305,18 @@ static cb_status shape_parse(const cb_kernel *k, const char *text, int64_t *shap
     return next ? shape_rule(k, text, err) : CB_OK;
 }
 
+/* A byte count that is no count would be a bandwidth, and a record. */
+static cb_status check_cost(const cb__case *c, cb_error *err)
+{
+    const cb_cost *cost = &c->cost;
+    if (cost->bytes_read >> 46 || cost->bytes_written >> 46)
+        return cb_error_set(err, CB_USAGE, "%s: its cost is over 64 TiB a launch", c->kernel->name);
+    if (!(cost->flops >= 0 && cost->flops <= FLOPS_MAX))
+        return cb_error_set(err, CB_USAGE, "%s: its cost is %g operations, not 0 to %g",
+                            c->kernel->name, cost->flops, FLOPS_MAX);
+    return CB_OK;
+}
+
 static cb_status sizes(cb__case *c, cb_error *err)
 {
     const cb_kernel *k = c->kernel;
@@ -321,7 +334,7 @@ static cb_status sizes(cb__case *c, cb_error *err)
             return cb_error_set(err, CB_USAGE, "%s: operand %s would take over 64 TiB", k->name,
                                 k->operands[i].name);
     }
-    return CB_OK;
+    return check_cost(c, err);
 }
 
 /* ---- the whole ---- */

@@ -329,9 +329,12 @@ static void drive(judge *j)
             "the twin is the fastest of %d", e->twin_candidates);
 }
 
+/* `floor-bound` and `lower-bound` are figures one may use. What could not be looked at, and might
+ * have made it wrong, contaminated or unstable, comes before them. */
 static cb_verdict verdict_of(const judge *j)
 {
     cb_verdict verdict = CB_VERDICT_OK;
+    bool unseen = false;
     for (int i = 0; i < j->n; i++) {
         const cb__check *check = &j->checks[i];
         cb_verdict says = !check->required            ? CB_VERDICT_OK
@@ -340,8 +343,9 @@ static cb_verdict verdict_of(const judge *j)
                                                       : CB_VERDICT_OK;
         if (says < verdict)
             verdict = says;
+        unseen = unseen || (says == CB_VERDICT_UNKNOWN && check->verdict <= CB_VERDICT_UNSTABLE);
     }
-    return verdict;
+    return unseen && verdict > CB_VERDICT_UNSTABLE ? CB_VERDICT_UNKNOWN : verdict;
 }
 
 cb_verdict cb__judge(const cb__evidence *e, cb__check *checks, int *nchecks)

@@ -164,7 +164,7 @@ void cb__put_pair(cb__json_writer *w, const cb__comparison *c, const cb__compare
     cb__json_put_text(w, "clock", c->submit == CB__SOLO ? "host" : c->device.clock);
     cb__json_put_bool(w, "complete", c->complete);
     cb__json_put_text(w, "why", c->why[0] ? c->why : NULL);
-    cb__put_interval(w, "ratio", cb__compare_ratio(c, &p->claim));
+    cb__put_interval(w, "ratio", cb__compare_ratio(c, p));
     cb__put_interval(w, "aa_ratio", cb__compare_aa_ratio(c));
     cb__json_put_real(w, "position_effect", c->position_effect);
     cb__json_put_real(w, "alpha", c->alpha);
@@ -255,7 +255,7 @@ void cb__record_compare_csv(const cb__comparison *comparisons, int n, cb__buf *o
         for (int j = 0; j < comparisons[i].npairs; j++) {
             const cb__comparison *c = &comparisons[i];
             const cb__compare_pair *p = &c->pairs[j];
-            cb__interval ratio = cb__compare_ratio(c, &p->claim);
+            cb__interval ratio = cb__compare_ratio(c, p);
             cb__buf_puts(out, "\""); /* a variant holds commas, never quotes */
             cb__case_variant_text(&c->sides[p->a].c, out);
             cb__buf_puts(out, "\",\"");

@@ -88,7 +88,7 @@ void cb__record_gate_csv(const cb__gate *g, cb__buf *out)
         cb__interval ratio = {(double)NAN, (double)NAN, (double)NAN, (double)NAN};
         double detectable = (double)NAN, base = (double)NAN, head = (double)NAN;
         if (measured(c)) {
-            ratio = cb__compare_ratio(x, &x->pairs[0].claim);
+            ratio = cb__compare_ratio(x, &x->pairs[0]);
             detectable = expm1(cb__compare_detectable(&x->pairs[0]));
             base = x->sides[0].time_ns.mid;
             head = x->sides[1].time_ns.mid;

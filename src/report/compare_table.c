@@ -63,7 +63,7 @@ static const char *after(cb__decision d)
 static void sentence(const cb__comparison *c, const cb__compare_pair *p, bool color, cb__buf *out)
 {
     const char *a = c->sides[p->a].name, *b = c->sides[p->b].name;
-    cb__interval ratio = cb__compare_ratio(c, &p->claim);
+    cb__interval ratio = cb__compare_ratio(c, p);
     if (p->aa)
         cb__buf_printf(out, "%s against itself (an A/A run): ", a);
     else
@@ -73,7 +73,9 @@ static void sentence(const cb__comparison *c, const cb__compare_pair *p, bool co
         cb__buf_printf(out, "%s%s", after(p->decision), a);
     cb__buf_printf(out, "%s%s", sign(p), p->aa ? ", " : ": ");
     cb__report_times(ratio, out);
-    if (p->claim.rounds > 0 && !isfinite(p->claim.interval.lower + p->claim.interval.upper))
+    if (p->decision == CB__UNSTABLE)
+        cb__buf_puts(out, " (rounds disagree: no interval)");
+    else if (p->claim.rounds > 0 && !isfinite(p->claim.interval.lower + p->claim.interval.upper))
         cb__buf_puts(out, " (too few rounds for an interval)");
 }
 

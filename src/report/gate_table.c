@@ -22,7 +22,7 @@ static void ratio(const cb__gate_case *c, cb__buf *out)
 {
     cb__interval x = {(double)NAN, (double)NAN, (double)NAN, (double)NAN};
     if (c->comparison.measured)
-        x = cb__compare_ratio(&c->comparison, &c->comparison.pairs[0].claim);
+        x = cb__compare_ratio(&c->comparison, &c->comparison.pairs[0]);
     cb__report_ratio(x, out);
 }
 

@@ -114,7 +114,7 @@ static void count(cb__tally *tally, const cb__comparison *c, double wall_s)
 {
     cb__decision decision = c->pairs[0].decision;
     tally->wall_s[tally->runs] = wall_s;
-    tally->ratio[tally->runs++] = cb__compare_ratio(c, &c->pairs[0].claim).mid;
+    tally->ratio[tally->runs++] = cb__compare_ratio(c, &c->pairs[0]).mid;
     tally->measure_s += c->measure_s;
     if (decision == CB__SLOWER)
         tally->slower++;

@@ -2,11 +2,23 @@
 
 #include <math.h>
 
+#define SLIVER 0.01 /* the least share among 3663 recorded comparisons is above 0.0125 */
+
 /* The ends of the interval are the extremes of all looks, the estimate is of the last one: rounds
  * that move while they are made can part them. */
 static bool parted(const cb__claim *claim)
 {
     return claim->estimate < claim->interval.lower || claim->estimate > claim->interval.upper;
+}
+
+/* Where rounds come in runs (a state of the machine that outlasts some of them), each look cuts off
+ * another side. What is left is a sliver of what all rounds together leave, and no interval of
+ * anything. */
+static bool worn(const cb__claim *claim, double margin)
+{
+    double width = claim->interval.upper - claim->interval.lower;
+    double whole = claim->look.upper - claim->look.lower;
+    return isfinite(whole) && whole > margin && width < SLIVER * whole;
 }
 
 cb__decision cb__decide(const cb__decision_facts *facts)
@@ -21,7 +33,7 @@ cb__decision cb__decide(const cb__decision_facts *facts)
         return CB__UNSTABLE;
     if (facts->gate_closed)
         return CB__INCOMPARABLE;
-    if (parted(claim))
+    if (parted(claim) || worn(claim, margin))
         return last ? CB__UNSTABLE : CB__ANOTHER_ROUND;
     if (claim->alarm.lower > 0 && claim->estimate > margin)
         return CB__SLOWER;

@@ -43,7 +43,8 @@ void cb__rank_rule_init(cb__rank_rule *rule, cb__copies copies, double alpha, in
                             .bar = bar,
                             .alarm_bar = bar * CB__ALARM_SHARE,
                             .interval = open,
-                            .alarm = open};
+                            .alarm = open,
+                            .look = open};
 }
 
 /* Into values[0..n), which rise by sign * value. */
@@ -56,15 +57,18 @@ static void insert(double *values, int n, double value, int sign)
     values[at] = value;
 }
 
-static void narrow(const cb__rank_rule *rule, double bar, cb__bounds *bounds)
+static cb__bounds bounds_of(const cb__rank_rule *rule, double bar)
 {
-    if (rule->rounds < CB__ROUNDS_MIN)
-        return;
-    int k = cb__rank_threshold(rule->copies, rule->rounds, bar);
-    if (k > 0) {
-        bounds->lower = fmax(bounds->lower, rule->least[k - 1]);
-        bounds->upper = fmin(bounds->upper, rule->most[k - 1]);
-    }
+    int k = rule->rounds < CB__ROUNDS_MIN ? 0 : cb__rank_threshold(rule->copies, rule->rounds, bar);
+    if (k == 0)
+        return (cb__bounds){-(double)INFINITY, (double)INFINITY};
+    return (cb__bounds){rule->least[k - 1], rule->most[k - 1]};
+}
+
+static void narrow(cb__bounds look, cb__bounds *bounds)
+{
+    bounds->lower = fmax(bounds->lower, look.lower);
+    bounds->upper = fmin(bounds->upper, look.upper);
 }
 
 static bool add(cb__rank_rule *rule, double least, double most, double effect)
@@ -74,8 +78,9 @@ static bool add(cb__rank_rule *rule, double least, double most, double effect)
     insert(rule->least, rule->rounds, least, -1);
     insert(rule->most, rule->rounds, most, 1);
     rule->effect[rule->rounds++] = effect;
-    narrow(rule, rule->bar, &rule->interval);
-    narrow(rule, rule->alarm_bar, &rule->alarm);
+    rule->look = bounds_of(rule, rule->bar);
+    narrow(rule->look, &rule->interval);
+    narrow(bounds_of(rule, rule->alarm_bar), &rule->alarm);
     return true;
 }
 
@@ -97,6 +102,6 @@ cb__claim cb__rank_rule_claim(const cb__rank_rule *rule)
 {
     double effect[CB__ROUNDS_MAX];
     memcpy(effect, rule->effect, (size_t)rule->rounds * sizeof *effect);
-    return (cb__claim){rule->interval, rule->alarm, cb__median(effect, (size_t)rule->rounds),
-                       rule->rounds};
+    return (cb__claim){rule->interval, rule->alarm, rule->look,
+                       cb__median(effect, (size_t)rule->rounds), rule->rounds};
 }

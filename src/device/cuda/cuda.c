@@ -29,6 +29,16 @@ cb_status cb__cuda_did(cb__device *device, cb__cu_result result, const char *cal
     return cb_error_set(err, status, "%s", own.message);
 }
 
+/* What the driver says before anything was launched is not the doing of a kernel. */
+static cb_status innocent(cb_status status, cb_error *err)
+{
+    if (status != CB_WRONG)
+        return status;
+    if (err)
+        err->status = CB_UNAVAILABLE;
+    return CB_UNAVAILABLE;
+}
+
 static cb_status take_context(cb__device *device, cb_error *err)
 {
     /* Another part of the program may hold the context already, with a flag of its own. */
@@ -42,7 +52,9 @@ static cb_status take_context(cb__device *device, cb_error *err)
             CB__CUDA_DID(device, err, cuStreamCreate, &device->stream, CB__CU_STREAM_NON_BLOCKING);
     if (status == CB_OK)
         cb__cuda_unkept(device, NULL); /* asks for the first time, so that a change is seen */
-    return status;
+    if (status == CB_WRONG)
+        cb_error_clear(&device->lost);
+    return innocent(status, err);
 }
 
 cb_status cb__cuda_enter(cb__device *device, cb_error *err)
@@ -68,7 +80,7 @@ static cb_status count_of(const cb__cuda *driver, int *count, cb_error *err)
     if (status == CB_OK && *count < 1)
         return cb_error_set(err, CB_UNAVAILABLE, "the driver shows no device (it counts %d)",
                             *count);
-    return status;
+    return innocent(status, err);
 }
 
 static cb_status ordinal_of(const cb__cuda *driver, const char *script, int *ordinal, cb_error *err)
@@ -104,8 +116,13 @@ static cb_status find(const char *script, cb__device *device, cb_error *err)
         device->capability = attribute(device, CB__CU_CAPABILITY_MAJOR) * 10 +
                              attribute(device, CB__CU_CAPABILITY_MINOR);
         device->processors = attribute(device, CB__CU_PROCESSORS);
+        if (device->capability < 1 || device->processors < 1)
+            status = cb_error_set(err, CB_UNAVAILABLE,
+                                  "cuda:%d: the driver does not say its compute capability or how "
+                                  "many multiprocessors it has (cuDeviceGetAttribute)",
+                                  device->ordinal);
     }
-    return status;
+    return innocent(status, err);
 }
 
 /* The device's own number is not for records: half of it, mixed, tells two devices apart as well.

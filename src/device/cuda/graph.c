@@ -161,6 +161,9 @@ double cb__cuda_batch_span_ns(cb__device *device, const cb__batch *batch)
     float milliseconds = NAN;
     cb_status status =
         CB__CUDA_DID(device, &err, cuEventElapsedTime, &milliseconds, batch->start, batch->end);
+    if (status == CB_OK && !(milliseconds > 0))
+        status =
+            cb_error_set(&err, CB_UNAVAILABLE, "its events are %g ms apart", (double)milliseconds);
     remember(&device->unread, status, &err);
     return status == CB_OK ? (double)milliseconds * 1e6 : (double)NAN;
 }
