@@ -88,6 +88,7 @@ CHANGE(beyond, w->e.findings.beyond = 2; w->e.findings.first_beyond = 5; w->e.fi
        w->e.findings.want = 1; w->e.findings.bound = 0.25)
 CHANGE(nonfinite, w->e.findings.nonfinite = 1; w->e.findings.first_nonfinite = 95)
 CHANGE(vacuous, w->e.findings.vacuous = 3;)
+CHANGE(vacuous_elsewhere, beyond(w); vacuous(w))
 CHANGE(warm_above_twin, w->e.cache = CB__WARM; w->e.of_twin = around(1.05);)
 CHANGE(warm_at_twin, w->e.cache = CB__WARM; w->e.of_twin = around(1.04);)
 CHANGE(reading_unseen, strcpy(w->plan.twin_kernel, "twin_read"); w->e.twin_sums_seen = 0;)
@@ -192,6 +193,7 @@ static const row rows[] = {
     FAILS(nonfinite, "finite", WRONG),
     SKIPS(no_slots, "bound", UNKNOWN),
     SKIPS(vacuous, "bound", UNKNOWN),
+    FAILS(vacuous_elsewhere, "bound", WRONG),
     FAILS(warm_above_twin, "drive", LOWER_BOUND),
     PASSES(warm_at_twin),
     SKIPS(reading_unseen, "drive", UNKNOWN),

@@ -366,6 +366,7 @@ static void a_definition_that_gives_nan_wants_nan(void **state)
     f = verify(&b, 0);
     assert_int_equal(f.beyond, 3);
     assert_int_equal(f.first_beyond, 1);
+    assert_true(f.got == 1 && isnan(f.want));
     assert_int_equal(f.nonfinite, 0);
     bench_fini(&b);
 }

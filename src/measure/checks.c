@@ -87,16 +87,16 @@ static void outputs(judge *j)
         j->e->inputs_changed ? "the digest of the inputs changed while measuring"
         : held               ? "the digest of all inputs is what it was"
                              : "the inputs were not looked at again");
-    if (f->vacuous)
-        add(j, "bound", CB_VERDICT_WRONG, true, CB__SKIP,
-            "the bound of %llu elements is wider than all plausible values: it proves nothing%s",
-            (unsigned long long)f->vacuous, f->where);
-    else if (f->beyond)
+    if (f->beyond)
         add(j, "bound", CB_VERDICT_WRONG, true, CB__FAIL,
             "%llu of %llu elements outside the error bound, first at %llu: got %.9g, want %.9g "
             "+- %.3g%s",
             (unsigned long long)f->beyond, n, (unsigned long long)f->first_beyond, f->got, f->want,
             f->bound, f->where);
+    else if (f->vacuous)
+        add(j, "bound", CB_VERDICT_WRONG, true, CB__SKIP,
+            "the bound of %llu elements is wider than all plausible values: it proves nothing%s",
+            (unsigned long long)f->vacuous, f->where);
     else
         add(j, "bound", CB_VERDICT_WRONG, true, seen,
             "%llu elements of %llu outputs, of %d more shapes too, against f64; largest error %.3f "

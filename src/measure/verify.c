@@ -21,7 +21,10 @@ uint64_t cb__reference_elements(const cb__case *c)
 static void compare(double got, double want, double bound, uint64_t index, cb__findings *f)
 {
     double error = fabs(got - want);
-    double multiple = error == 0 ? 0 : bound > 0 ? error / bound : (double)INFINITY;
+    double multiple = isnan(error) ? (double)INFINITY
+                      : error == 0 ? 0
+                      : bound > 0  ? error / bound
+                                   : (double)INFINITY;
     if (multiple > f->worst)
         f->worst = multiple;
     if (multiple <= 1)
@@ -48,16 +51,17 @@ static void verify_operand(const cb__case *c, int operand, const cb__reference *
         double got = cb__element_f64(type, after, i);
         uint64_t from = i + shift < n ? i + shift : i + shift - n;
         double want = reference->values[base + from];
-        f->vacuous += range > 0 && !(reference->bounds[base + from] < range);
+        double bound = reference->bounds[base + from];
+        f->vacuous += range > 0 && !(bound < range);
         /* A definition may itself give NaN or Inf; then the output must be the same. */
         bool defined = isfinite(want);
         if (!isfinite(got) && defined) {
             if (f->nonfinite++ == 0)
                 f->first_nonfinite = i;
         } else if (defined) {
-            compare(got, want, reference->bounds[base + from], i, f);
+            compare(got, want, bound, i, f);
         } else if (!(isnan(want) ? isnan(got) : got == want)) {
-            compare((double)INFINITY, 0, 1, i, f);
+            compare(got, want, 0, i, f);
         }
     }
     f->elements += n;
