@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "run/agenda.h"
+#include "run/twins.h"
 
 #define KIB(n) ((uint64_t)(n) << 10)
 #define MIB(n) ((uint64_t)(n) << 20)
@@ -513,6 +514,30 @@ static int close_suite(void **state)
     return 0;
 }
 
+/* A warm copy past the caches takes three times as long as one that stays in them: both are tried.
+ */
+static void every_value_of_a_twin_is_a_candidate(void **state)
+{
+    (void)state;
+    static const char *const kernels[] = {"twin_read", "twin_write", "twin_copy"};
+    for (size_t k = 0; k < COUNT(kernels); k++) {
+        char texts[CB__TWINS_MAX][96];
+        int n = cb__twin_candidates(&suite, kernels[k], ALL_ISA, texts);
+        const cb_kernel *kernel = cb__suite_find(&suite, kernels[k], NULL);
+        assert_true(n > 1 && n < CB__TWINS_MAX);
+        for (int i = 0; i < kernel->nimpls; i++)
+            for (int t = 0; t < kernel->impls[i].ntunables; t++)
+                assert_true(kernel->impls[i].tunables[t].count > 1); /* a range is left out */
+        bool stays = strcmp(kernels[k], "twin_read") == 0;
+#if !defined(__x86_64__)
+        stays = true;
+#endif
+        for (int i = 0; i < n; i++)
+            stays = stays || strstr(texts[i], "/avx512:nontemporal=0");
+        assert_true(stays);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -530,6 +555,7 @@ int main(void)
         cmocka_unit_test(a_worker_takes_every_group),
         cmocka_unit_test(there_is_room_for_all_figures),
         cmocka_unit_test(groups_end_where_there_is_room_for_no_more),
+        cmocka_unit_test(every_value_of_a_twin_is_a_candidate),
         cmocka_unit_test(what_was_dropped_is_said),
     };
     return cmocka_run_group_tests(tests, open_suite, close_suite);

@@ -27,6 +27,7 @@ static const cb_choice READ_PARAMS[] = {
      .preset = 1},
 };
 
+static const int64_t SWITCH[] = {0, 1};
 #define STREAMS(table)                                                                             \
     {                                                                                              \
         .name = "streams",                                                                         \
@@ -36,8 +37,8 @@ static const cb_choice READ_PARAMS[] = {
 #define NONTEMPORAL                                                                                \
     {                                                                                              \
         .name = "nontemporal",                                                                     \
-        .help = "1: stores go past the caches; better once the set does not fit", .min = 0,        \
-        .max = 1, .preset = 1,                                                                     \
+        .help = "1: stores go past the caches; better once the set does not fit",                  \
+        .values = SWITCH, .count = 2, .preset = 1,                                                 \
     }
 
 /* Four is there to see that it gains nothing. */
@@ -61,7 +62,6 @@ static uint64_t set_bytes(const cb_problem *problem)
 
 /* cuda.cu, of which the tunables say which kernel is compiled */
 
-static const int64_t SWITCH[] = {0, 1};
 /* The presets are within 0.5 % of the best on an H200 (copy 2 %: docs/results/cuda-twins.md), and
  * have a launch with any one of them changed. */
 static const cb_choice CUDA_READ_TUNABLES[] = {
