@@ -43,8 +43,7 @@ void cb__rank_rule_init(cb__rank_rule *rule, cb__copies copies, double alpha, in
                             .bar = bar,
                             .alarm_bar = bar * CB__ALARM_SHARE,
                             .interval = open,
-                            .alarm = open,
-                            .look = open};
+                            .alarm = open};
 }
 
 /* Into values[0..n), which rise by sign * value. */
@@ -78,8 +77,7 @@ static bool add(cb__rank_rule *rule, double least, double most, double effect)
     insert(rule->least, rule->rounds, least, -1);
     insert(rule->most, rule->rounds, most, 1);
     rule->effect[rule->rounds++] = effect;
-    rule->look = bounds_of(rule, rule->bar);
-    narrow(rule->look, &rule->interval);
+    narrow(bounds_of(rule, rule->bar), &rule->interval);
     narrow(bounds_of(rule, rule->alarm_bar), &rule->alarm);
     return true;
 }
@@ -102,6 +100,6 @@ cb__claim cb__rank_rule_claim(const cb__rank_rule *rule)
 {
     double effect[CB__ROUNDS_MAX];
     memcpy(effect, rule->effect, (size_t)rule->rounds * sizeof *effect);
-    return (cb__claim){rule->interval, rule->alarm, rule->look,
+    return (cb__claim){rule->interval, rule->alarm, bounds_of(rule, rule->bar),
                        cb__median(effect, (size_t)rule->rounds), rule->rounds};
 }

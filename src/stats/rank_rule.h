@@ -31,9 +31,8 @@ typedef struct cb__bounds {
 typedef struct cb__claim {
     cb__bounds interval; /* at alpha */
     cb__bounds alarm;    /* at alpha / CB__ALARM_SHARE: not narrower */
-    cb__bounds
-        look; /* what this many rounds say at alpha without the earlier looks: not narrower */
-    double estimate; /* of log(tB/tA); NaN without rounds */
+    cb__bounds look;     /* at alpha, of all rounds but without the earlier looks: not narrower */
+    double estimate;     /* of log(tB/tA); NaN without rounds */
     int rounds;
 } cb__claim;
 
@@ -41,7 +40,7 @@ typedef struct cb__claim {
 typedef struct cb__rank_rule {
     cb__copies copies;
     double bar, alarm_bar; /* for E */
-    cb__bounds interval, alarm, look;
+    cb__bounds interval, alarm;
     int rounds;
     double least[CB__ROUNDS_MAX];  /* by which B exceeds the slowest other copy; largest first */
     double most[CB__ROUNDS_MAX];   /* ... the fastest other copy; smallest first */
